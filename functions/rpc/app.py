@@ -1,0 +1,40 @@
+"""POST /a2a: the JSON-RPC binding behind API Gateway. Event in, response out."""
+
+import time
+from typing import Any
+
+from aws_lambda_powertools import Logger
+
+from a2a_lambda import apigateway, bootstrap
+from a2a_lambda.operations import Call
+
+ANONYMOUS = "anonymous"
+
+logger = Logger()
+endpoint = bootstrap.rpc_endpoint()
+
+
+def handler(event: apigateway.Event, context: Any) -> apigateway.Response:
+    """Answer one JSON-RPC request.
+
+    The route below /a2a is there for clients that join a trailing slash to the address; it has no other paths.
+    """
+    if event.get("pathParameters", {}).get("proxy"):
+        return apigateway.NOT_FOUND
+    started = time.perf_counter()
+    call = Call(
+        owner=ANONYMOUS,
+        extensions=apigateway.listed(event, "a2a-extensions"),
+        seconds_left=lambda: context.get_remaining_time_in_millis() / 1000,
+    )
+    version = apigateway.header(event, "a2a-version") or apigateway.parameter(event, "A2A-Version")
+    answer = endpoint.answer(apigateway.body(event), version=version, call=call)
+    logger.info(
+        "request",
+        method=answer.method,
+        outcome=answer.outcome,
+        status=answer.status,
+        duration_ms=round((time.perf_counter() - started) * 1000, 1),
+        request_id=context.aws_request_id,
+    )
+    return apigateway.response(answer.status, answer.body, {"content-type": "application/json"})

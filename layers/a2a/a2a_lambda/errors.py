@@ -1,0 +1,158 @@
+"""The errors of the protocol: one class a row of the specification's tables (§3.3.2, §5.4, §9.5).
+
+A class says what kind of error it is; an instance says what happened. The bindings translate both: `code`
+and `details` for JSON-RPC, `http_status` where a binding speaks HTTP. Nothing else is raised on purpose.
+"""
+
+from typing import Any, ClassVar, Final, Self
+
+from msgspec import Struct
+
+TYPE_PREFIX: Final = "type.googleapis.com/google.rpc."
+A2A_DOMAIN: Final = "a2a-protocol.org"
+SERVER_DOMAIN: Final = "a2a-lambda"
+"""The ErrorInfo domain of the errors that are this server's and not the protocol's."""
+
+
+class Violation(Struct, frozen=True):
+    """One field of a request that breaks a rule: its path (`message.parts[0].text`) and the rule."""
+
+    field: str
+    description: str
+
+
+class ProtocolError(Exception):
+    """An error that the caller is told of. `message` is for people and holds nothing of Python's."""
+
+    code: ClassVar[int]
+    http_status: ClassVar[int] = 200
+    domain: ClassVar[str] = A2A_DOMAIN
+    reason: ClassVar[str] = ""
+    standard_message: ClassVar[str]
+
+    def __init__(self, message: str = "", **metadata: str) -> None:
+        self.message = message or self.standard_message
+        self.metadata = metadata
+        super().__init__(self.message)
+
+    def details(self) -> list[dict[str, Any]]:
+        """Return the error's `data` (§9.5): objects that each carry an `@type`; none for plain errors."""
+        if not self.reason:
+            return []
+        info: dict[str, Any] = {
+            "@type": f"{TYPE_PREFIX}ErrorInfo",
+            "reason": self.reason,
+            "domain": self.domain,
+        }
+        if self.metadata:
+            info["metadata"] = self.metadata
+        return [info]
+
+
+class JSONParseError(ProtocolError):
+    code = -32700
+    standard_message = "Invalid JSON payload"
+
+
+class ViolationsError(ProtocolError):
+    """A request with fields that break rules: the answer names all of them, not the first."""
+
+    def __init__(self, violations: list[Violation]) -> None:
+        super().__init__()
+        self.violations = violations
+
+    @classmethod
+    def at(cls, field: str, description: str) -> Self:
+        """Return the error for a single field."""
+        return cls([Violation(field, description)])
+
+    def details(self) -> list[dict[str, Any]]:
+        """Return one google.rpc.BadRequest that names every violated field."""
+        violations = [{"field": each.field, "description": each.description} for each in self.violations]
+        return [{"@type": f"{TYPE_PREFIX}BadRequest", "fieldViolations": violations}]
+
+
+class InvalidRequestError(ViolationsError):
+    code = -32600
+    standard_message = "Request payload validation error"
+
+
+class MethodNotFoundError(ProtocolError):
+    code = -32601
+    standard_message = "Method not found"
+
+
+class InvalidParamsError(ViolationsError):
+    code = -32602
+    standard_message = "Invalid parameters"
+
+
+class InternalError(ProtocolError):
+    code = -32603
+    standard_message = "Internal error"
+
+
+class UnavailableError(InternalError):
+    """The request was not carried out and changed nothing; the same request may succeed later."""
+
+    RETRY_AFTER_SECONDS: Final = 1
+
+    def details(self) -> list[dict[str, Any]]:
+        """Return a google.rpc.RetryInfo that says how long to wait."""
+        return [{"@type": f"{TYPE_PREFIX}RetryInfo", "retryDelay": f"{self.RETRY_AFTER_SECONDS}s"}]
+
+
+class TaskNotFoundError(ProtocolError):
+    code = -32001
+    reason = "TASK_NOT_FOUND"
+    standard_message = "Task not found"
+
+
+class TaskNotCancelableError(ProtocolError):
+    code = -32002
+    reason = "TASK_NOT_CANCELABLE"
+    standard_message = "Task cannot be canceled"
+
+
+class PushNotificationNotSupportedError(ProtocolError):
+    code = -32003
+    reason = "PUSH_NOTIFICATION_NOT_SUPPORTED"
+    standard_message = "Push notifications are not supported by this agent"
+
+
+class UnsupportedOperationError(ProtocolError):
+    code = -32004
+    reason = "UNSUPPORTED_OPERATION"
+    standard_message = "This operation is not supported"
+
+
+class ContentTypeNotSupportedError(ProtocolError):
+    code = -32005
+    reason = "CONTENT_TYPE_NOT_SUPPORTED"
+    standard_message = "Content type is not supported by this agent"
+
+
+class InvalidAgentResponseError(ProtocolError):
+    code = -32006
+    reason = "INVALID_AGENT_RESPONSE"
+    standard_message = "The agent's response was invalid"
+
+
+class ExtensionSupportRequiredError(ProtocolError):
+    code = -32008
+    reason = "EXTENSION_SUPPORT_REQUIRED"
+    standard_message = "This agent requires an extension that the client did not list"
+
+
+class VersionNotSupportedError(ProtocolError):
+    code = -32009
+    reason = "VERSION_NOT_SUPPORTED"
+    standard_message = "This A2A version is not supported"
+
+
+class PayloadTooLargeError(ProtocolError):
+    code = -32000
+    http_status = 413
+    domain = SERVER_DOMAIN
+    reason = "PAYLOAD_TOO_LARGE"
+    standard_message = "Request body is too large"

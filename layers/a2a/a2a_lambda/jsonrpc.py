@@ -1,0 +1,199 @@
+"""The JSON-RPC 2.0 binding (§9): a request's bytes in, an answer's bytes out. Knows nothing of API Gateway.
+
+The checks come in the specification's order: size, JSON, request object, version, method, capability,
+parameters; what follows is the operations' business.
+"""
+
+import logging
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from a2a_lambda import validation
+from a2a_lambda.errors import (
+    InternalError,
+    InvalidRequestError,
+    MethodNotFoundError,
+    JSONParseError,
+    PayloadTooLargeError,
+    ProtocolError,
+    VersionNotSupportedError,
+    Violation,
+)
+from a2a_lambda.model import PROTOCOL_VERSION, CancelTaskRequest, GetTaskRequest, SendMessageRequest
+from a2a_lambda.operations import Call, Operations, check_capability
+
+log: Final = logging.getLogger("a2a.jsonrpc")
+
+SERVED_VERSION: Final = re.compile(r"1\.0(\.[0-9]+)?")
+UNNAMED_VERSION: Final = "0.3"
+"""What a request without a version asks for (§3.6.2)."""
+
+MAX_NESTING: Final = 100
+"""Levels of objects and arrays in a request, as in protobuf's own JSON parsers."""
+
+Method = tuple[type[Struct], Callable[[Operations, Any, Call], Struct]]
+
+METHODS: Final[dict[str, Method | None]] = {
+    "SendMessage": (SendMessageRequest, Operations.send_message),
+    "GetTask": (GetTaskRequest, Operations.get_task),
+    "CancelTask": (CancelTaskRequest, Operations.cancel_task),
+    "SendStreamingMessage": None,
+    "SubscribeToTask": None,
+    "ListTasks": None,
+    "CreateTaskPushNotificationConfig": None,
+    "GetTaskPushNotificationConfig": None,
+    "ListTaskPushNotificationConfigs": None,
+    "DeleteTaskPushNotificationConfig": None,
+    "GetExtendedAgentCard": None,
+}
+"""The methods of A2A 1.0 (§9.4): their parameters and operations; None where the capability check refuses."""
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """What goes back over HTTP, and what the log may tell of it."""
+
+    status: int = 200
+    body: bytes = b""
+    method: str = ""
+    """The method, where it is one of METHODS: a caller's own words are not logged."""
+    error: ProtocolError | None = None
+
+    @property
+    def outcome(self) -> str:
+        """How the request ended, in one word: `ok`, or the name of its error."""
+        return type(self.error).__name__ if self.error else "ok"
+
+
+class Endpoint:
+    """The JSON-RPC endpoint of one agent."""
+
+    def __init__(self, operations: Operations, *, max_body_bytes: int) -> None:
+        """Args: max_body_bytes is the longest body that is read at all."""
+        self._operations = operations
+        self._max_body_bytes = max_body_bytes
+
+    def answer(self, body: bytes, *, version: str, call: Call) -> Answer:
+        """Answer one request. Nothing is raised: every error becomes an answer.
+
+        Args:
+            body: the request as it came.
+            version: what the client named as A2A-Version, "" where it named none (§3.6.2).
+            call: who calls, and under which conditions.
+
+        Returns:
+            HTTP 200 with a JSON-RPC response, 204 for a notification that was understood, 413 for a body that is
+            too large.
+        """
+        identity: Any = None
+        try:
+            self._check_size(body)
+            request = _decode(body)
+            identity = _identity(request)
+            _check_request(request)
+        except ProtocolError as error:
+            return _refusal(error, identity)
+        method = request["method"] if request["method"] in METHODS else ""
+        reply = self._reply(request, version, call)
+        if "id" not in request:
+            return Answer(status=204, method=method, error=reply if isinstance(reply, ProtocolError) else None)
+        if isinstance(reply, ProtocolError):
+            return _refusal(reply, identity, method)
+        return Answer(body=msgspec.json.encode({"jsonrpc": "2.0", "id": identity, "result": reply}), method=method)
+
+    def _reply(self, request: dict[str, Any], version: str, call: Call) -> Struct | ProtocolError:
+        try:
+            return self._carry_out(request, version, call)
+        except ProtocolError as error:
+            return error
+        except Exception:
+            log.exception("a fault of the server")
+            return InternalError()
+
+    def _check_size(self, body: bytes) -> None:
+        if len(body) > self._max_body_bytes:
+            raise PayloadTooLargeError(f"The request body is longer than {self._max_body_bytes} bytes")
+
+    def _carry_out(self, request: dict[str, Any], version: str, call: Call) -> Struct:
+        check_version(version)
+        name, params = request["method"], request.get("params")
+        if name not in METHODS:
+            raise MethodNotFoundError
+        check_capability(name, params)
+        method = METHODS[name]
+        if method is None:
+            raise MethodNotFoundError
+        request_type, operation = method
+        return operation(self._operations, validation.read(request_type, params), call)
+
+
+def check_version(version: str) -> None:
+    """Refuse every version but 1.0, whose patch number does not matter (§3.6.2).
+
+    Raises:
+        VersionNotSupportedError: naming the version that was asked for and the one that is served.
+    """
+    asked = version.strip()
+    if not SERVED_VERSION.fullmatch(asked):
+        shown = asked[:32] or UNNAMED_VERSION
+        raise VersionNotSupportedError(
+            f"A2A version {shown} is not supported; this agent serves {PROTOCOL_VERSION}",
+            requestedVersion=shown,
+            supportedVersions=PROTOCOL_VERSION,
+        )
+
+
+def _decode(body: bytes) -> Any:
+    try:
+        value = msgspec.json.decode(body)
+    except (ValueError, RecursionError) as error:
+        raise JSONParseError from error
+    if body.count(b"[") + body.count(b"{") > MAX_NESTING and _nests_too_deeply(value):
+        raise JSONParseError
+    return value
+
+
+def _nests_too_deeply(value: Any) -> bool:
+    level = [value]
+    for _ in range(MAX_NESTING):
+        containers = [each.values() if isinstance(each, dict) else each for each in level]
+        level = [child for container in containers for child in container if isinstance(child, dict | list)]
+        if not level:
+            return False
+    return True
+
+
+def _identity(request: Any) -> str | float | None:
+    """Return a request's id, null where it has none that can be repeated (§9.2)."""
+    identity = request.get("id") if isinstance(request, dict) else None
+    return identity if isinstance(identity, str | int | float) and not isinstance(identity, bool) else None
+
+
+def _check_request(request: Any) -> None:
+    """Check that a JSON value is a request object (§9.2).
+
+    Raises:
+        InvalidRequestError: with everything that is wrong.
+    """
+    if not isinstance(request, dict):
+        raise InvalidRequestError.at("request", "must be an object; batches are not supported")
+    violations = []
+    if request.get("jsonrpc") != "2.0":
+        violations.append(Violation("jsonrpc", 'must be "2.0"'))
+    if request.get("id") is not None and _identity(request) is None:
+        violations.append(Violation("id", "must be a string, a number or null"))
+    if not isinstance(request.get("method"), str):
+        violations.append(Violation("method", "must be a string"))
+    if violations:
+        raise InvalidRequestError(violations)
+
+
+def _refusal(error: ProtocolError, identity: Any, method: str = "") -> Answer:
+    shown: dict[str, Any] = {"code": error.code, "message": error.message}
+    if details := error.details():
+        shown["data"] = details
+    content = msgspec.json.encode({"jsonrpc": "2.0", "id": identity, "error": shown})
+    return Answer(status=error.http_status, body=content, method=method, error=error)

@@ -1,0 +1,14 @@
+"""Times on the wire: RFC 3339, UTC, milliseconds (§5.6.1). Inside, a time is milliseconds since the epoch."""
+
+import time
+
+
+def now() -> int:
+    """Return the time, in milliseconds since the epoch."""
+    return time.time_ns() // 1_000_000
+
+
+def format_timestamp(milliseconds: int) -> str:
+    """Return a time as it is written: `2026-09-26T20:37:31.121Z`."""
+    seconds, remainder = divmod(milliseconds, 1000)
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{remainder:03d}Z"

@@ -1,0 +1,47 @@
+"""Running an agent for one turn: its generator in, an `Outcome` out, whatever the agent does."""
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from a2a_lambda.agent import Agent, Turn
+from a2a_lambda.errors import InvalidAgentResponseError
+from a2a_lambda.task import AGENT_FAILED, Outcome
+
+log: Final = logging.getLogger("a2a.turns")
+
+CANCEL_CHECK_MS: Final = 1000
+"""The least time between two reads of the store for `turn.canceled()`."""
+
+
+def run(agent: Agent, turn: Turn, outcome: Outcome) -> None:
+    """Run the agent's turn to its end and fold its updates into the outcome.
+
+    Nothing of the agent's is raised: an exception and an invalid response fail the task with a neutral message
+    and are logged.
+    """
+    task = {"task_id": turn.task_id}
+    try:
+        for update in agent.respond(turn):
+            outcome.apply(update)
+    except InvalidAgentResponseError as error:
+        log.error("invalid agent response: %s", error.message, extra=task)  # noqa: TRY400 - not a fault of ours
+        outcome.fail(AGENT_FAILED)
+    except Exception:
+        log.exception("the agent raised", extra=task)
+        outcome.fail(AGENT_FAILED)
+    else:
+        outcome.close()
+
+
+def at_most_once_a_second(check: Callable[[], bool], clock: Callable[[], int]) -> Callable[[], bool]:
+    """Return a check that remembers its answer for a second, and for ever once it is true."""
+    answer, next_at = False, 0
+
+    def remembered() -> bool:
+        nonlocal answer, next_at
+        if not answer and clock() >= next_at:
+            answer, next_at = check(), clock() + CANCEL_CHECK_MS
+        return answer
+
+    return remembered
