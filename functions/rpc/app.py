@@ -8,10 +8,8 @@ from aws_lambda_powertools import Logger
 from a2a_lambda import apigateway, bootstrap
 from a2a_lambda.operations import Call
 
-ANONYMOUS = "anonymous"
-
 logger = Logger()
-endpoint = bootstrap.rpc_endpoint()
+server = bootstrap.rpc_server()
 
 
 def handler(event: apigateway.Event, context: Any) -> apigateway.Response:
@@ -19,22 +17,29 @@ def handler(event: apigateway.Event, context: Any) -> apigateway.Response:
 
     The route below /a2a is there for clients that join a trailing slash to the address; it has no other paths.
     """
-    if event.get("pathParameters", {}).get("proxy"):
+    if (event.get("pathParameters") or {}).get("proxy"):
         return apigateway.NOT_FOUND
     started = time.perf_counter()
-    call = Call(
-        owner=ANONYMOUS,
-        extensions=apigateway.listed(event, "a2a-extensions"),
-        seconds_left=lambda: context.get_remaining_time_in_millis() / 1000,
-    )
+    caller = ""
+
+    def admit() -> Call:
+        nonlocal caller
+        caller = server.admit(apigateway.credentials(event))
+        return Call(
+            owner=caller,
+            extensions=apigateway.listed(event, "a2a-extensions"),
+            seconds_left=lambda: context.get_remaining_time_in_millis() / 1000,
+        )
+
     version = apigateway.header(event, "a2a-version") or apigateway.parameter(event, "A2A-Version")
-    answer = endpoint.answer(apigateway.body(event), version=version, call=call)
+    answer = server.endpoint.answer(apigateway.body(event), version=version, admit=admit)
     logger.info(
         "request",
         method=answer.method,
+        caller=caller,
         outcome=answer.outcome,
         status=answer.status,
         duration_ms=round((time.perf_counter() - started) * 1000, 1),
         request_id=context.aws_request_id,
     )
-    return apigateway.response(answer.status, answer.body, {"content-type": "application/json"})
+    return apigateway.response(answer.status, answer.body, answer.headers)

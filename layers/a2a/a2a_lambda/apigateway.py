@@ -4,14 +4,19 @@ import binascii
 from collections.abc import Mapping
 from typing import Any, Final
 
+from a2a_lambda.callers import Credentials
+
 Event = Mapping[str, Any]
 Response = dict[str, Any]
 
 LOCAL_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
+HSTS: Final = {"strict-transport-security": "max-age=31536000"}
+"""Browsers are to come back by https only (RFC 6797); over plain http they ignore it."""
+
 NOT_FOUND: Final[Response] = {
     "statusCode": 404,
-    "headers": {"content-type": "application/json"},
+    "headers": {"content-type": "application/json", **HSTS},
     "body": '{"message":"Not Found"}',
 }
 """What API Gateway itself says to a path without a route."""
@@ -50,6 +55,19 @@ def parameter(event: Event, name: str) -> str:
     return value
 
 
+def credentials(event: Event) -> Credentials:
+    """Return what a request carries to say who sent it."""
+    context = event["requestContext"]
+    authorizer = context.get("authorizer", {})
+    return Credentials(
+        api_key=header(event, "x-api-key"),
+        authorization=header(event, "authorization"),
+        claims=authorizer.get("jwt", {}).get("claims"),
+        iam=authorizer.get("iam"),
+        source_address=context["http"]["sourceIp"],
+    )
+
+
 def base_url(event: Event) -> str:
     """Return the address at which the client reached the API, without a trailing slash.
 
@@ -69,7 +87,7 @@ def base_url(event: Event) -> str:
 
 def response(status: int, content: bytes, headers: Mapping[str, str]) -> Response:
     """Return an answer. The content is text in UTF-8; an answer without content has no body."""
-    answer: Response = {"statusCode": status, "headers": dict(headers)}
+    answer: Response = {"statusCode": status, "headers": {**headers, **HSTS}}
     if content:
         answer["body"] = content.decode()
     return answer

@@ -1,19 +1,33 @@
-"""Putting the rpc function together, once for each Lambda instance: settings, agent, client, store."""
+"""Putting the rpc function together, once for each Lambda instance: settings, agent, client, tables."""
 
 import os
+import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, cast
 
 import botocore.session
 from botocore.config import Config
 
-from a2a_lambda import settings, timestamps
+from a2a_lambda import settings, task, timestamps, validation
+from a2a_lambda.callers import (
+    ApiKeyAuthentication,
+    Authenticator,
+    Credentials,
+    IamAuthentication,
+    JwtAuthentication,
+    Limiter,
+    NoAuthentication,
+)
 from a2a_lambda.dynamodb import DynamoDBTaskStore
 from a2a_lambda.jsonrpc import Endpoint
+from a2a_lambda.keys import TableKeys
 from a2a_lambda.loading import load_agent
-from a2a_lambda.operations import Operations
+from a2a_lambda.markers import TableMarkers
+from a2a_lambda.operations import Operations, World
+from a2a_lambda.rates import TableLimiter
 from a2a_lambda.settings import RpcSettings
+from a2a_lambda.tables import Table
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -26,6 +40,31 @@ CLIENT_CONFIG = Config(
     max_pool_connections=50,
     parameter_validation=False,
 )
+
+FAILURES_PER_SECOND = 0.2
+FAILURES_BURST = 20
+"""Failed authentications that are told apart from an attack: a source address's rate, and how many at once."""
+
+
+class Server:
+    """What the rpc function is made of: who may call, and what then answers."""
+
+    def __init__(self, authenticator: Authenticator, limiter: Limiter | None, endpoint: Endpoint) -> None:
+        """Args: without a limiter callers may come as often as they like."""
+        self._authenticator = authenticator
+        self._limiter = limiter
+        self.endpoint = endpoint
+
+    def admit(self, credentials: Credentials) -> str:
+        """Return the owner that calls.
+
+        Raises:
+            UnauthenticatedError, PermissionDeniedError, RateLimitedError: they may not, or not now.
+        """
+        owner = self._authenticator.owner(credentials)
+        if self._limiter:
+            self._limiter.take(owner)
+        return owner
 
 
 def new_id() -> str:
@@ -40,19 +79,58 @@ def dynamodb_client(endpoint: str) -> "DynamoDBClient":
     return cast("DynamoDBClient", client)
 
 
-def rpc_endpoint(environ: Mapping[str, str] = os.environ) -> Endpoint:
-    """Return the JSON-RPC endpoint as the environment configures it.
+def rpc_server(environ: Mapping[str, str] = os.environ) -> Server:
+    """Return the rpc function's parts as the environment configures them.
 
     Raises:
         InvalidSettingError: naming the variable.
     """
     configured = settings.load(RpcSettings, environ)
+    clock = timestamps.now
+    client = dynamodb_client(configured.dynamodb_endpoint)
+    callers = Table(client, configured.callers_table)
+    window = configured.idempotency_seconds
     store = DynamoDBTaskStore(
-        dynamodb_client(configured.dynamodb_endpoint),
-        configured.tasks_table,
+        Table(client, configured.tasks_table),
         retention_days=configured.retention_days,
-        clock=timestamps.now,
+        window_seconds=window,
+        clock=clock,
         new_id=new_id,
     )
-    operations = Operations(load_agent(configured.a2a_agent), store, clock=timestamps.now, new_id=new_id)
-    return Endpoint(operations, max_body_bytes=configured.max_body_bytes)
+    operations = Operations(
+        load_agent(configured.a2a_agent),
+        store,
+        TableMarkers(callers, window_seconds=window, clock=clock) if window else None,
+        task.Limits(
+            max_messages=configured.max_messages,
+            max_artifact_bytes=configured.max_artifact_bytes,
+            max_task_bytes=configured.max_task_bytes,
+        ),
+        World(clock=clock, new_id=new_id, pause=time.sleep),
+    )
+    limits = validation.Limits(max_parts=configured.max_parts, max_text_chars=configured.max_text_chars)
+    return Server(
+        _authenticator(configured, callers, clock),
+        _limiter(configured, callers, clock),
+        Endpoint(operations, validation.Validator(limits), max_body_bytes=configured.max_body_bytes),
+    )
+
+
+def _authenticator(configured: RpcSettings, callers: Table, clock: Callable[[], int]) -> Authenticator:
+    match configured.auth:
+        case "api-key":
+            failures = TableLimiter(callers, per_second=FAILURES_PER_SECOND, burst=FAILURES_BURST, clock=clock)
+            return ApiKeyAuthentication(TableKeys(callers, clock=clock), failures, clock)
+        case "jwt":
+            return JwtAuthentication(configured.required_scope)
+        case "iam":
+            return IamAuthentication()
+        case "none":
+            return NoAuthentication()
+
+
+def _limiter(configured: RpcSettings, callers: Table, clock: Callable[[], int]) -> Limiter | None:
+    """Return what limits each caller's rate; nothing does where callers are not told apart."""
+    if configured.auth == "none":
+        return None
+    return TableLimiter(callers, per_second=configured.rate_per_second, burst=configured.rate_burst, clock=clock)

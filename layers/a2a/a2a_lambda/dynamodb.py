@@ -1,86 +1,48 @@
-"""The task store in DynamoDB: one table, `task_id` (partition key) and `entry` (sort key).
+"""The task store in DynamoDB. How the items look is in `items`, how the calls are made in `tables`.
 
-    entry                     holds
-    head                      the task's state and its newest turn: the item whose write makes a change count
-    turn#000001 …             the messages of each earlier turn
-    artifacts#000001 …        what each earlier turn that left artifacts did to them
-    content#<write>#<what>#0… content too large for the item that it belongs to, in pieces
-
-A follow-up turn, seen by three writers (time runs down):
+A follow-up turn, by two writers (time runs down):
 
     read head (turn 7, revision 12)     read head (turn 7, revision 12)
     put turn#000007                     put turn#000007, the same bytes
     put head if revision 12  → counts
                                         put head if revision 12  → ConflictError, with the head as it stands
 
-Items beside the head are written before the head that makes them count, under keys that no other content ever
-has. So a writer that dies leaves nothing but items that nobody looks for, and DynamoDB deletes those in time.
+Items beside the head are written before the head that makes them count, under keys that nothing else ever has. So
+a writer that dies leaves nothing but items that nobody looks for, and DynamoDB deletes those in time.
 
-Content is kept as JSON bytes, not as DynamoDB's own types: numbers come back as they were. The `write` of a head
-names the call that put it: when an answer is lost and botocore sends the write again, the head that is in its
-way is the call's own.
+The `write` of a head names the call that put it: when an answer is lost and botocore sends the write again, the
+head that is in its way is the call's own.
 """
 
-import random
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final, cast
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
 
 import msgspec
-from botocore.exceptions import ClientError, HTTPClientError
-from botocore.exceptions import ConnectionError as BotoConnectionError
 
-from a2a_lambda.errors import TaskNotCancelableError, TaskNotFoundError, UnavailableError
-from a2a_lambda.model import Artifact, Message, TaskState
-from a2a_lambda.store import ConflictError
-from a2a_lambda.task import (
-    MESSAGE_WINDOW,
-    TERMINAL,
-    ArtifactDelta,
-    Beside,
-    Content,
-    Head,
-    fold_artifacts,
-    within,
-)
-from a2a_lambda.timestamps import format_timestamp
+from a2a_lambda import items
+from a2a_lambda.errors import TaskNotCancelableError, TaskNotFoundError
+from a2a_lambda.model import Artifact, Message
+from a2a_lambda.outcome import TERMINAL, ArtifactDelta
+from a2a_lambda.store import ConflictError, Page, TaskFilter
+from a2a_lambda.tables import Item, RefusedError, Table, batches, number
+from a2a_lambda.task import Content, Head, fold_artifacts, within
 
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
+INDEX: Final = "tasks-by-owner"
 
-Item = Mapping[str, Any]
-"""An item, a key or an attribute as the low-level client has it: {"task_id": {"S": "…"}, …}."""
+FILTERED_LIMIT: Final = 500
+FILTERED_PAGES: Final = 4
+"""What a page of a filtered list reads of the index: entries a query, and queries."""
 
-RIDE_BYTES: Final = 8 * 1024
-"""Content up to this size rides in the item that it belongs to."""
+MAX_COUNT: Final = 10_000
+"""How many of an owner's tasks are counted."""
 
-PIECE_BYTES: Final = 300_000
-"""The size of a piece of larger content. An item holds 400 KB."""
-
-BATCH_WRITES: Final = 25
-BATCH_READS: Final = 40
-"""Items a call. DynamoDB takes 25 and 100; 40 pieces stay under its 16 MB."""
-
-BATCH_ATTEMPTS: Final = 6
-BACKOFF_SECONDS: Final = 0.05
+HISTORY_GROUP: Final = 10
+"""Tasks of a list whose histories are read together."""
 
 DAY_SECONDS: Final = 24 * 3600
 
-TRY_AGAIN: Final = frozenset(
-    {
-        "InternalServerError",
-        "LimitExceededException",
-        "ProvisionedThroughputExceededException",
-        "RequestLimitExceeded",
-        "RequestTimeout",
-        "ServiceUnavailable",
-        "ThrottlingException",
-        "TransactionInProgressException",
-    }
-)
-"""The error codes that say nothing about the request, only about the moment."""
+TERMINAL_VALUES: Final = {f":{state.name.lower()}": {"S": state.value} for state in sorted(TERMINAL, key=str)}
+NOT_TERMINAL: Final = f"NOT #state IN ({', '.join(TERMINAL_VALUES)})"
 
 _messages: Final = msgspec.json.Decoder(list[Message])
 _deltas: Final = msgspec.json.Decoder(list[ArtifactDelta])
@@ -92,25 +54,49 @@ class DynamoDBTaskStore:
 
     def __init__(
         self,
-        client: "DynamoDBClient",
-        table: str,
+        table: Table,
         *,
         retention_days: int,
+        window_seconds: int,
         clock: Callable[[], int],
         new_id: Callable[[], str],
     ) -> None:
-        """Args: the clock gives milliseconds since the epoch; new_id gives ids never given before."""
-        self._client = client
+        """Args: the clock gives milliseconds since the epoch; new_id gives ids never given before.
+
+        The window is how long a message is remembered, so that it is not taken twice; 0 for not at all.
+        """
         self._table = table
         self._retention = retention_days * DAY_SECONDS
+        self._window = window_seconds
         self._clock = clock
         self._new_id = new_id
 
+    # One task
+
     def read(self, owner: str, task_id: str) -> Head | None:
         """Return the task as last written (never an older state), or None where it does not exist."""
-        with _unavailable():
-            answer = self._client.get_item(TableName=self._table, Key=_key(task_id, "head"), ConsistentRead=True)
-        return self._visible(answer.get("Item"), owner)
+        return self._visible(self._table.get(items.key(task_id, items.HEAD)), owner)
+
+    def find(self, owner: str, task_id: str, message_key: str) -> tuple[Head | None, bool]:
+        """Return the task as `read` does, and whether it has this message already, sent within the window.
+
+        A note says at which turn a writer tried to commit the message. If it was committed, then at that turn or a
+        later one: no writer that has not seen it committed tries later. The head's own key answers for a commit
+        between the reads of the head and of the note.
+        """
+        keys = [items.key(task_id, entry) for entry in (items.HEAD, items.note_entry(message_key))]
+        found = {item["entry"]["S"]: item for item in self._owned(owner, keys)}
+        head = self._visible(found.get(items.HEAD), owner)
+        if head is None:
+            return None, False
+        now = self._clock()
+        if head.message_key == message_key and now < head.status_at + self._window * 1000:
+            return head, True
+        note = found.get(items.note_entry(message_key))
+        if note is None or int(note["expires_at"]["N"]) <= now // 1000:
+            return head, False
+        turns = self._range(head, items.turn_entry(int(note["turn"]["N"])), items.turn_entry(head.turn - 1))
+        return head, head.message_key == message_key or any(turn["message_key"]["S"] == message_key for turn in turns)
 
     def commit(self, previous: Head | None, following: Head) -> None:
         """Put `following` in the place of `previous`; None says that the task is new.
@@ -119,15 +105,18 @@ class DynamoDBTaskStore:
             ConflictError: the task is no longer at `previous`.
         """
         write = self._new_id()
-        beside: list[Item] = []
+        writer = items.Writer(following, write, self._retention)
         if previous and following.turn > previous.turn:
-            self._move(previous, write, beside)
-        head = self._head_item(following, write, beside)
-        self._put_beside(beside)
+            writer.move(previous)
+            if self._window:
+                writer.note(self._clock() // 1000 + self._window)
+        head = writer.head()
+        self._table.put_all(writer.beside)
         try:
-            self._write_head(self._client.put_item, write, Item=head, **_condition_at(previous))
-        except _RefusedError as refused:
-            raise ConflictError(self._visible(refused.current, following.owner)) from refused
+            self._table.put(head, **_condition_at(previous))
+        except RefusedError as refused:
+            if refused.current.get("write") != {"S": write}:
+                raise ConflictError(self._visible(refused.current, following.owner)) from refused
 
     def cancel(self, owner: str, task_id: str, now: int) -> Head:
         """Cancel the task whatever it is doing, and return it.
@@ -139,47 +128,58 @@ class DynamoDBTaskStore:
             TaskNotCancelableError: it is finished.
         """
         write = self._new_id()
-        try:
-            item = self._write_head(
-                self._client.update_item,
-                write,
-                Key=_key(task_id, "head"),
-                UpdateExpression=(
-                    "SET #state = :canceled, status_at = :status_at, status_order = :status_order, "
-                    "expires_at = :expires_at, #write = :write, revision = revision + :one "
-                    "REMOVE deadline, status_message"
-                ),
-                ConditionExpression=f"#owner = :owner AND expires_at > :now AND {NOT_TERMINAL}",
-                ExpressionAttributeNames={"#state": "state", "#owner": "owner", "#write": "write"},
-                ExpressionAttributeValues={
-                    ":status_at": _number(now),
-                    ":status_order": {"S": _status_order(task_id, now)},
-                    ":expires_at": self._head_expiry(now),
-                    ":write": {"S": write},
-                    ":one": _number(1),
-                    ":owner": {"S": owner},
-                    ":now": _number(now // 1000),
-                    **TERMINAL_VALUES,
-                },
-                ReturnValues="ALL_NEW",
-            )
-        except _RefusedError as refused:
-            head = self._visible(refused.current, owner)
-            if head is None:
-                raise TaskNotFoundError from refused
-            raise TaskNotCancelableError(
-                f"The task is finished ({head.state.value})", state=head.state.value
-            ) from refused
-        return _head(item)
+        while True:
+            try:
+                return self._cancel_at(owner, task_id, now, write)
+            except RefusedError as refused:
+                head = self._visible(refused.current, owner)
+                if head is None:
+                    raise TaskNotFoundError from refused
+                if refused.current["write"] == {"S": write}:
+                    return head
+                if head.state in TERMINAL:
+                    state = head.state.value
+                    raise TaskNotCancelableError(f"The task is finished ({state})", state=state) from refused
+                now = head.status_at
+
+    def _cancel_at(self, owner: str, task_id: str, status_at: int, write: str) -> Head:
+        """Cancel the task with this time of its state, which never goes back: lists rely on that.
+
+        Raises:
+            RefusedError: the task does not exist, is finished, or changed its state after that time.
+        """
+        same_owner, not_expired, not_later = "#owner = :owner", "expires_at > :now", "status_at <= :status_at"
+        canceled = self._table.update(
+            items.key(task_id, items.HEAD),
+            UpdateExpression=(
+                "SET #state = :canceled, status_at = :status_at, status_order = :status_order, "
+                "expires_at = :expires_at, #write = :write, revision = revision + :one "
+                "REMOVE deadline, status_message"
+            ),
+            ConditionExpression=f"{same_owner} AND {not_expired} AND {not_later} AND {NOT_TERMINAL}",
+            ExpressionAttributeNames={"#state": "state", "#owner": "owner", "#write": "write"},
+            ExpressionAttributeValues={
+                ":status_at": number(status_at),
+                ":status_order": {"S": items.status_order(task_id, status_at)},
+                ":expires_at": items.head_expiry(status_at, self._retention),
+                ":write": {"S": write},
+                ":one": number(1),
+                ":owner": {"S": owner},
+                ":now": number(self._clock() // 1000),
+                **TERMINAL_VALUES,
+            },
+            ReturnValues="ALL_NEW",
+        )
+        return items.read_head(canceled)
 
     def history(self, head: Head, limit: int | None = None) -> list[Message]:
         """Return the task's newest messages, `limit` (at least 1) at most, in chronological order."""
         messages = _messages.decode(self._content(head, head.messages))
-        earlier = head.turn - 1
-        if earlier and (limit is None or len(messages) < limit):
+        if head.turn > 1 and (limit is None or len(messages) < limit):
             first = 1 if limit is None else max(1, head.turn - (limit - len(messages)))
-            for content in self._query(head, "turn", first, earlier, newest_first=True):
-                messages[:0] = _messages.decode(self._content(head, content))
+            turns = self._range(head, items.turn_entry(first), items.turn_entry(head.turn - 1), ScanIndexForward=False)
+            for turn in turns:
+                messages[:0] = self._turn_messages(head, turn)
                 if limit is not None and len(messages) >= limit:
                     break
         return [within(head, message) for message in (messages if limit is None else messages[-limit:])]
@@ -188,7 +188,8 @@ class DynamoDBTaskStore:
         """Return all artifacts of the task, in the order in which they were first given."""
         contents: list[Content] = []
         if head.artifact_turns:
-            contents += self._query(head, "artifacts", 1, head.artifact_turns)
+            turns = self._range(head, items.artifacts_entry(1), items.artifacts_entry(head.artifact_turns))
+            contents += [items.read_content(turn["content"]) for turn in turns]
         if head.artifacts is not None:
             contents.append(head.artifacts)
         return fold_artifacts(_deltas.decode(self._content(head, content)) for content in contents)
@@ -199,237 +200,143 @@ class DynamoDBTaskStore:
             return None
         return within(head, _message.decode(self._content(head, head.status_message)))
 
-    # Writing
+    # Lists
 
-    def _head_item(self, head: Head, write: str, beside: list[Item]) -> Item:
-        """Return the item for a head; pieces of content too large for it are added to `beside`."""
-        item: dict[str, Any] = {
-            **_key(head.task_id, "head"),
-            "owner": {"S": head.owner},
-            "context_id": {"S": head.context_id},
-            "state": {"S": head.state.value},
-            "status_at": _number(head.status_at),
-            "status_order": {"S": _status_order(head.task_id, head.status_at)},
-            "created_at": _number(head.created_at),
-            "expires_at": self._head_expiry(head.status_at),
-            "revision": _number(head.revision),
-            "turn": _number(head.turn),
-            "artifact_turns": _number(head.artifact_turns),
-            "write": {"S": write},
-        }
-        if head.deadline is not None:
-            item["deadline"] = _number(head.deadline)
-        for name in CONTENT_OF_A_HEAD:
-            content: Content | None = getattr(head, name)
-            if content is not None:
-                item[name] = self._place(head, content, f"content#{write}#{name}", beside)
-        return item
+    def page(self, owner: str, wanted: TaskFilter, cursor: str | None, size: int) -> Page:
+        """Return the next tasks of a list, `size` at most, the newest change of state first.
 
-    def _move(self, head: Head, write: str, beside: list[Item]) -> None:
-        """Add to `beside` the items that keep a head's newest turn once the next turn takes its place."""
-        kept = [(f"turn#{head.turn:06}", head.messages), (f"artifacts#{head.artifact_turns + 1:06}", head.artifacts)]
-        for entry, content in kept:
-            if content is not None:
-                placed = self._place(head, content, f"content#{write}#{entry}", beside)
-                beside.append(self._beside_item(head, entry, placed))
-
-    def _place(self, head: Head, content: Content, key: str, beside: list[Item]) -> Item:
-        """Return content as an attribute: itself while small, or where it lies, with its pieces in `beside`."""
-        if isinstance(content, Beside):
-            return {"L": [{"S": content.key}, _number(content.items)]}
-        if len(content) <= RIDE_BYTES:
-            return {"B": content}
-        pieces = [content[at : at + PIECE_BYTES] for at in range(0, len(content), PIECE_BYTES)]
-        beside += [self._beside_item(head, f"{key}#{i}", {"B": piece}) for i, piece in enumerate(pieces)]
-        return {"L": [{"S": key}, _number(len(pieces))]}
-
-    def _beside_item(self, head: Head, entry: str, content: Item) -> Item:
-        expires_at = (head.created_at + MESSAGE_WINDOW) // 1000 + self._retention
-        return {
-            **_key(head.task_id, entry),
-            "owner": {"S": head.owner},
-            "expires_at": _number(expires_at),
-            "content": content,
-        }
-
-    def _put_beside(self, items: Sequence[Item]) -> None:
-        for batch in _batches(items, BATCH_WRITES):
-            left: Any = {self._table: [{"PutRequest": {"Item": item}} for item in batch]}
-            for wait in _backoff():
-                with _unavailable():
-                    left = self._client.batch_write_item(RequestItems=left)["UnprocessedItems"]
-                if not left:
-                    break
-                wait()
-
-    def _write_head(self, call: Callable[..., Any], write: str, **arguments: Any) -> Item:
-        """Write a head under a condition, and return the attributes that the call was asked for.
-
-        Raises:
-            _RefusedError: the condition does not hold, and not because this very call has written already.
+        The index is eventually consistent and only says which tasks to read. Its entry counts while the task is
+        still where the entry says: one that has moved since stands at its new place, or has been shown there.
         """
-        try:
-            with _unavailable():
-                answer: dict[str, Item] = call(TableName=self._table, ReturnValuesOnConditionCheckFailure="ALL_OLD", **arguments)
-        except ClientError as error:
-            if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
-                raise
-            current = cast("Item", error.response.get("Item", {}))
-            if current.get("write") == {"S": write}:
-                return current
-            raise _RefusedError(current) from error
-        return answer.get("Attributes", {})
+        query = self._index_query(owner, wanted)
+        query["Limit"] = FILTERED_LIMIT if "FilterExpression" in query else size + 1
+        if cursor is not None:
+            query["ExclusiveStartKey"] = items.index_key(owner, cursor)
+        found: list[str] = []
+        behind = None
+        for _, answer in zip(range(FILTERED_PAGES), self._table.pages(**query), strict=False):
+            found += [entry["status_order"]["S"] for entry in answer["Items"]]
+            behind = answer.get("LastEvaluatedKey")
+            if len(found) > size:
+                break
+        entries = list(self._listed(owner, wanted, found[:size]))
+        if len(found) > size:
+            return Page(entries, found[size - 1])
+        return Page(entries, behind["status_order"]["S"] if behind else None)
 
-    def _head_expiry(self, status_at: int) -> Item:
-        return _number(status_at // 1000 + self._retention)
+    def count(self, owner: str, wanted: TaskFilter) -> int:
+        """Return how many tasks a list has, counted among the owner's newest 10,000."""
+        total = examined = 0
+        for answer in self._table.pages(**self._index_query(owner, wanted), Select="COUNT", Limit=MAX_COUNT):
+            total += answer["Count"]
+            examined += answer["ScannedCount"]
+            if examined >= MAX_COUNT:
+                break
+        return min(total, MAX_COUNT)
 
-    # Reading
+    def histories(self, heads: Sequence[Head], limit: int) -> Iterator[list[Message]]:
+        """Yield the newest messages of each task, `limit` (at least 1) at most: earlier turns by their keys."""
+        for group in batches(heads, HISTORY_GROUP):
+            newest = [_messages.decode(self._content(head, head.messages)) for head in group]
+            keys = [
+                items.key(head.task_id, items.turn_entry(turn))
+                for head, messages in zip(group, newest, strict=True)
+                for turn in range(max(1, head.turn - (limit - len(messages))), head.turn)
+            ]
+            turns = {(item["task_id"]["S"], item["entry"]["S"]): item for item in self._owned(group[0].owner, keys)}
+            for head, messages in zip(group, newest, strict=True):
+                turn = head.turn - 1
+                while turn and len(messages) < limit:
+                    messages[:0] = self._turn_messages(head, turns[head.task_id, items.turn_entry(turn)])
+                    turn -= 1
+                yield [within(head, message) for message in messages[-limit:]]
+
+    def _index_query(self, owner: str, wanted: TaskFilter) -> dict[str, Any]:
+        """Return the arguments of a query for an owner's tasks that are not expired and match the filter."""
+        not_expired = self._clock() - self._retention * 1000 + 1
+        since = not_expired if wanted.since is None else max(not_expired, wanted.since)
+        names = {"#owner": "owner"}
+        values: dict[str, Item] = {":owner": {"S": owner}, ":since": {"S": items.status_order("", since)}}
+        clauses = []
+        if wanted.context_id:
+            clauses.append("context_id = :context_id")
+            values[":context_id"] = {"S": wanted.context_id}
+        if wanted.state:
+            clauses.append("#state = :state")
+            names["#state"] = "state"
+            values[":state"] = {"S": wanted.state.value}
+        return {
+            "IndexName": INDEX,
+            "ScanIndexForward": False,
+            "KeyConditionExpression": "#owner = :owner AND status_order >= :since",
+            "ExpressionAttributeNames": names,
+            "ExpressionAttributeValues": values,
+            **({"FilterExpression": " AND ".join(clauses)} if clauses else {}),
+        }
+
+    def _listed(self, owner: str, wanted: TaskFilter, places: Sequence[str]) -> Iterator[tuple[Head, str]]:
+        """Yield the tasks that are still where the index says, in its order."""
+        keys = [items.key(items.task_of(place), items.HEAD) for place in places]
+        heads = {item["task_id"]["S"]: self._visible(item, owner) for item in self._owned(owner, keys)}
+        for place in places:
+            task_id = items.task_of(place)
+            head = heads.get(task_id)
+            if head and items.status_order(task_id, head.status_at) == place and wanted.state in (None, head.state):
+                yield head, place
+
+    # Items
 
     def _visible(self, item: Item | None, owner: str) -> Head | None:
         """Return an item as a head, unless it is missing, another owner's or expired."""
         if not item or item["owner"]["S"] != owner or int(item["expires_at"]["N"]) <= self._clock() // 1000:
             return None
-        return _head(item)
+        return items.read_head(item)
 
-    def _query(self, head: Head, kind: str, first: int, last: int, *, newest_first: bool = False) -> Iterator[Content]:
-        """Yield the content of a task's items `kind#first` to `kind#last`."""
-        arguments: dict[str, Any] = {
-            "TableName": self._table,
-            "ConsistentRead": True,
-            "ScanIndexForward": not newest_first,
-            "KeyConditionExpression": "task_id = :task_id AND entry BETWEEN :first AND :last",
-            "FilterExpression": "#owner = :owner",
-            "ExpressionAttributeNames": {"#owner": "owner"},
-            "ExpressionAttributeValues": {
+    def _owned(self, owner: str, keys: Sequence[Item]) -> Iterator[Item]:
+        return (item for item in self._table.get_all(keys) if item["owner"]["S"] == owner)
+
+    def _range(self, head: Head, first: str, last: str, **more: Any) -> Iterator[Item]:
+        """Yield a task's items from one entry to another, both included."""
+        if first > last:
+            return iter(())
+        return self._table.query(
+            ConsistentRead=True,
+            KeyConditionExpression="task_id = :task_id AND entry BETWEEN :first AND :last",
+            FilterExpression="#owner = :owner",
+            ExpressionAttributeNames={"#owner": "owner"},
+            ExpressionAttributeValues={
                 ":task_id": {"S": head.task_id},
-                ":first": {"S": f"{kind}#{first:06}"},
-                ":last": {"S": f"{kind}#{last:06}"},
+                ":first": {"S": first},
+                ":last": {"S": last},
                 ":owner": {"S": head.owner},
             },
-        }
-        while True:
-            with _unavailable():
-                page = self._client.query(**arguments)
-            for item in page["Items"]:
-                yield _content(item["content"])
-            if "LastEvaluatedKey" not in page:
-                return
-            arguments["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+            **more,
+        )
+
+    def _turn_messages(self, head: Head, turn: Item) -> list[Message]:
+        return _messages.decode(self._content(head, items.read_content(turn["content"])))
 
     def _content(self, head: Head, content: Content) -> bytes:
         """Return content as bytes, put together from its pieces where it lies beside the head."""
         if isinstance(content, bytes):
             return content
-        entries = [f"{content.key}#{index}" for index in range(content.items)]
-        pieces: dict[str, bytes] = {}
-        for batch in _batches(entries, BATCH_READS):
-            left: Any = {self._table: {"Keys": [_key(head.task_id, entry) for entry in batch], "ConsistentRead": True}}
-            for wait in _backoff():
-                with _unavailable():
-                    answer = self._client.batch_get_item(RequestItems=left)
-                for item in answer["Responses"].get(self._table, []):
-                    if item["owner"]["S"] == head.owner:
-                        pieces[item["entry"]["S"]] = item["content"]["B"]
-                left = answer["UnprocessedKeys"]
-                if not left:
-                    break
-                wait()
+        entries = items.piece_entries(content)
+        found = self._owned(head.owner, [items.key(head.task_id, entry) for entry in entries])
+        pieces: dict[str, bytes] = {item["entry"]["S"]: item["content"]["B"] for item in found}
         return b"".join(pieces[entry] for entry in entries)
 
 
-class _RefusedError(Exception):
-    """A conditional write found its condition broken. `current` is the item as it stands, {} if there is none."""
-
-    def __init__(self, current: Item) -> None:
-        self.current = current
-        super().__init__("the condition does not hold")
-
-
-TERMINAL_VALUES: Final = {f":{state.name.lower()}": {"S": state.value} for state in sorted(TERMINAL, key=str)}
-NOT_TERMINAL: Final = f"NOT #state IN ({', '.join(TERMINAL_VALUES)})"
-CONTENT_OF_A_HEAD: Final = ("messages", "artifacts", "status_message")
-
-
-def _condition_at(previous: Head | None) -> Item:
+def _condition_at(previous: Head | None) -> dict[str, Any]:
     """Return the arguments that make a write count only while the task is at `previous`."""
     if previous is None:
         return {"ConditionExpression": "attribute_not_exists(task_id)"}
+    same_owner, same_revision = "#owner = :owner", "revision = :revision"
     return {
-        "ConditionExpression": f"#owner = :owner AND revision = :revision AND {NOT_TERMINAL}",
+        "ConditionExpression": f"{same_owner} AND {same_revision} AND {NOT_TERMINAL}",
         "ExpressionAttributeNames": {"#owner": "owner", "#state": "state"},
         "ExpressionAttributeValues": {
             ":owner": {"S": previous.owner},
-            ":revision": _number(previous.revision),
+            ":revision": number(previous.revision),
             **TERMINAL_VALUES,
         },
     }
-
-
-def _head(item: Item) -> Head:
-    contents: dict[str, Any] = {name: _content(item[name]) for name in CONTENT_OF_A_HEAD if name in item}
-    return Head(
-        task_id=item["task_id"]["S"],
-        owner=item["owner"]["S"],
-        context_id=item["context_id"]["S"],
-        state=TaskState(item["state"]["S"]),
-        status_at=int(item["status_at"]["N"]),
-        created_at=int(item["created_at"]["N"]),
-        revision=int(item["revision"]["N"]),
-        turn=int(item["turn"]["N"]),
-        artifact_turns=int(item["artifact_turns"]["N"]),
-        deadline=int(item["deadline"]["N"]) if "deadline" in item else None,
-        **contents,
-    )
-
-
-def _content(attribute: Item) -> Content:
-    if "B" in attribute:
-        inline: bytes = attribute["B"]
-        return inline
-    key, items = attribute["L"]
-    return Beside(key["S"], int(items["N"]))
-
-
-def _key(task_id: str, entry: str) -> Item:
-    return {"task_id": {"S": task_id}, "entry": {"S": entry}}
-
-
-def _number(value: int) -> Item:
-    return {"N": str(value)}
-
-
-def _status_order(task_id: str, status_at: int) -> str:
-    """Return the index's sort key: by the status's time, then by id, so that no two tasks are equal."""
-    return f"{format_timestamp(status_at)}#{task_id}"
-
-
-def _batches(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
-    return (items[at : at + size] for at in range(0, len(items), size))
-
-
-def _backoff() -> Iterator[Callable[[], None]]:
-    """Yield a wait for each try of a batch that DynamoDB carried out in part, a longer one each time.
-
-    Raises:
-        UnavailableError: the tries are used up.
-    """
-    for attempt in range(BATCH_ATTEMPTS):
-        yield partial(_pause, BACKOFF_SECONDS * 2**attempt)
-    raise UnavailableError
-
-
-def _pause(longest: float) -> None:
-    time.sleep(random.uniform(0, longest))  # noqa: S311 - spreads writers, hides nothing
-
-
-@contextmanager
-def _unavailable() -> Iterator[None]:
-    """Translate what DynamoDB says when the moment is wrong and not the request."""
-    try:
-        yield
-    except (BotoConnectionError, HTTPClientError) as error:
-        raise UnavailableError from error
-    except ClientError as error:
-        if error.response["Error"]["Code"] in TRY_AGAIN or error.response["ResponseMetadata"]["HTTPStatusCode"] >= 500:
-            raise UnavailableError from error
-        raise

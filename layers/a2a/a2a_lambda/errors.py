@@ -35,6 +35,10 @@ class ProtocolError(Exception):
         self.metadata = metadata
         super().__init__(self.message)
 
+    def headers(self) -> dict[str, str]:
+        """Return what a binding that speaks HTTP sends along."""
+        return {}
+
     def details(self) -> list[dict[str, Any]]:
         """Return the error's `data` (§9.5): objects that each carry an `@type`; none for plain errors."""
         if not self.reason:
@@ -99,7 +103,7 @@ class UnavailableError(InternalError):
 
     def details(self) -> list[dict[str, Any]]:
         """Return a google.rpc.RetryInfo that says how long to wait."""
-        return [{"@type": f"{TYPE_PREFIX}RetryInfo", "retryDelay": f"{self.RETRY_AFTER_SECONDS}s"}]
+        return [_retry_info(self.RETRY_AFTER_SECONDS)]
 
 
 class TaskNotFoundError(ProtocolError):
@@ -150,9 +154,62 @@ class VersionNotSupportedError(ProtocolError):
     standard_message = "This A2A version is not supported"
 
 
-class PayloadTooLargeError(ProtocolError):
+class ServerError(ProtocolError):
+    """An error of this server's own, for which the protocol leaves the words to HTTP."""
+
     code = -32000
-    http_status = 413
     domain = SERVER_DOMAIN
+
+
+class UnauthenticatedError(ServerError):
+    """Nobody is known by what the request carries. It says the same whatever is wrong with that."""
+
+    http_status = 401
+    reason = "UNAUTHENTICATED"
+    standard_message = "Valid credentials are required"
+
+    def __init__(self, challenge: str) -> None:
+        """Args: the challenge is the WWW-Authenticate header (RFC 9110 §11.6.1)."""
+        super().__init__()
+        self.challenge = challenge
+
+    def headers(self) -> dict[str, str]:
+        """Return the challenge."""
+        return {"www-authenticate": self.challenge}
+
+
+class PermissionDeniedError(ServerError):
+    http_status = 403
+    reason = "PERMISSION_DENIED"
+    standard_message = "The caller may not do this"
+
+
+class RateLimitedError(ServerError):
+    """The caller has used up its rate; the same request will pass later."""
+
+    http_status = 429
+    reason = "RATE_LIMITED"
+    standard_message = "Too many requests"
+
+    def __init__(self, retry_after: int) -> None:
+        """Args: retry_after is in whole seconds, at least 1."""
+        super().__init__(f"Too many requests; try again in {retry_after} s")
+        self.retry_after = retry_after
+
+    def headers(self) -> dict[str, str]:
+        """Return when to try again."""
+        return {"retry-after": str(self.retry_after)}
+
+    def details(self) -> list[dict[str, Any]]:
+        """Return the ErrorInfo, and a google.rpc.RetryInfo that says how long to wait."""
+        return [*super().details(), _retry_info(self.retry_after)]
+
+
+class PayloadTooLargeError(ServerError):
+    http_status = 413
     reason = "PAYLOAD_TOO_LARGE"
     standard_message = "Request body is too large"
+
+
+def _retry_info(seconds: int) -> dict[str, Any]:
+    return {"@type": f"{TYPE_PREFIX}RetryInfo", "retryDelay": f"{seconds}s"}

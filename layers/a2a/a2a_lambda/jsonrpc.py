@@ -1,7 +1,7 @@
 """The JSON-RPC 2.0 binding (§9): a request's bytes in, an answer's bytes out. Knows nothing of API Gateway.
 
-The checks come in the specification's order: size, JSON, request object, version, method, capability,
-parameters; what follows is the operations' business.
+The checks come in this order: size, caller, rate, JSON, request object, version, method, capability, parameters;
+what follows is the operations' business.
 """
 
 import logging
@@ -12,19 +12,20 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from a2a_lambda import validation
+from a2a_lambda.capabilities import check_capability
 from a2a_lambda.errors import (
     InternalError,
     InvalidRequestError,
-    MethodNotFoundError,
     JSONParseError,
+    MethodNotFoundError,
     PayloadTooLargeError,
     ProtocolError,
     VersionNotSupportedError,
     Violation,
 )
-from a2a_lambda.model import PROTOCOL_VERSION, CancelTaskRequest, GetTaskRequest, SendMessageRequest
-from a2a_lambda.operations import Call, Operations, check_capability
+from a2a_lambda.model import PROTOCOL_VERSION, CancelTaskRequest, GetTaskRequest, ListTasksRequest, SendMessageRequest
+from a2a_lambda.operations import Call, Operations
+from a2a_lambda.validation import Validator
 
 log: Final = logging.getLogger("a2a.jsonrpc")
 
@@ -40,10 +41,10 @@ Method = tuple[type[Struct], Callable[[Operations, Any, Call], Struct]]
 METHODS: Final[dict[str, Method | None]] = {
     "SendMessage": (SendMessageRequest, Operations.send_message),
     "GetTask": (GetTaskRequest, Operations.get_task),
+    "ListTasks": (ListTasksRequest, Operations.list_tasks),
     "CancelTask": (CancelTaskRequest, Operations.cancel_task),
     "SendStreamingMessage": None,
     "SubscribeToTask": None,
-    "ListTasks": None,
     "CreateTaskPushNotificationConfig": None,
     "GetTaskPushNotificationConfig": None,
     "ListTaskPushNotificationConfigs": None,
@@ -63,6 +64,12 @@ class Answer(Struct, frozen=True, kw_only=True):
     error: ProtocolError | None = None
 
     @property
+    def headers(self) -> dict[str, str]:
+        """What HTTP says about the answer."""
+        content = {"content-type": "application/json"} if self.body else {}
+        return {**content, **(self.error.headers() if self.error else {})}
+
+    @property
     def outcome(self) -> str:
         """How the request ended, in one word: `ok`, or the name of its error."""
         return type(self.error).__name__ if self.error else "ok"
@@ -71,26 +78,33 @@ class Answer(Struct, frozen=True, kw_only=True):
 class Endpoint:
     """The JSON-RPC endpoint of one agent."""
 
-    def __init__(self, operations: Operations, *, max_body_bytes: int) -> None:
+    def __init__(self, operations: Operations, validator: Validator, *, max_body_bytes: int) -> None:
         """Args: max_body_bytes is the longest body that is read at all."""
         self._operations = operations
+        self._validator = validator
         self._max_body_bytes = max_body_bytes
 
-    def answer(self, body: bytes, *, version: str, call: Call) -> Answer:
+    def answer(self, body: bytes, *, version: str, admit: Callable[[], Call]) -> Answer:
         """Answer one request. Nothing is raised: every error becomes an answer.
 
         Args:
             body: the request as it came.
             version: what the client named as A2A-Version, "" where it named none (§3.6.2).
-            call: who calls, and under which conditions.
+            admit: tells who calls, or raises why they may not.
 
         Returns:
-            HTTP 200 with a JSON-RPC response, 204 for a notification that was understood, 413 for a body that is
-            too large.
+            HTTP 200 with a JSON-RPC response; 204 for a notification that was understood; 401, 403, 413 and 429
+            with a JSON-RPC error.
         """
-        identity: Any = None
         try:
             self._check_size(body)
+            call = admit()
+        except PayloadTooLargeError as error:
+            return _refusal(error, None)
+        except ProtocolError as error:
+            return _refusal(error, _identity_in(body))
+        identity = None
+        try:
             request = _decode(body)
             identity = _identity(request)
             _check_request(request)
@@ -127,7 +141,7 @@ class Endpoint:
         if method is None:
             raise MethodNotFoundError
         request_type, operation = method
-        return operation(self._operations, validation.read(request_type, params), call)
+        return operation(self._operations, self._validator.read(request_type, params), call)
 
 
 def check_version(version: str) -> None:
@@ -164,6 +178,14 @@ def _nests_too_deeply(value: Any) -> bool:
         if not level:
             return False
     return True
+
+
+def _identity_in(body: bytes) -> str | float | None:
+    """Return the id of a request that is refused unread, null where it cannot be read."""
+    try:
+        return _identity(_decode(body))
+    except JSONParseError:
+        return None
 
 
 def _identity(request: Any) -> str | float | None:

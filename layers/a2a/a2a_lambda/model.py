@@ -10,6 +10,7 @@ How presence is kept, so that the JSON is what ProtoJSON writes (§5.5–5.7):
 Which of these a request must fill, and with what, is read from these classes by `validation`.
 """
 
+from datetime import datetime
 from enum import Enum
 from typing import Annotated, Any, ClassVar, Final
 
@@ -22,6 +23,7 @@ MAX_ID_LENGTH: Final = 512
 
 ClientId = Annotated[str, Meta(max_length=MAX_ID_LENGTH)]
 HistoryLength = Annotated[int, Meta(ge=0)]
+PageSize = Annotated[int, Meta(ge=1, le=100)]
 
 
 class WireType(Struct, frozen=True, omit_defaults=True, rename="camel"):
@@ -143,6 +145,29 @@ class CancelTaskRequest(WireType, frozen=True):
     id: str
     tenant: str = ""
     metadata: dict[str, Any] | UnsetType = UNSET
+
+
+class ListTasksRequest(WireType, frozen=True):
+    """The parameters of ListTasks (§3.1.4)."""
+
+    tenant: str = ""
+    context_id: str = ""
+    status: TaskState | UnsetType = UNSET
+    page_size: PageSize | UnsetType = UNSET
+    page_token: str = ""
+    history_length: HistoryLength | UnsetType = UNSET
+    status_timestamp_after: datetime | UnsetType = UNSET
+    """In UTC, rounded up to the microsecond."""
+    include_artifacts: bool | UnsetType = UNSET
+
+
+class ListTasksResponse(WireType, frozen=True):
+    """The result of ListTasks (§3.1.4). All four fields are always there."""
+
+    tasks: list[Task]
+    next_page_token: str
+    page_size: int
+    total_size: int
 
 
 class AgentProvider(WireType, frozen=True):

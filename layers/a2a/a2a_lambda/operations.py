@@ -6,56 +6,40 @@ agent. The checks come in the specification's order, and nothing is written befo
 
 import re
 from collections.abc import Callable, Collection
-from typing import Any, Final
+from typing import Final
 
-import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from a2a_lambda import task, turns
-from a2a_lambda.agent import APPLICATION_JSON, TEXT_PLAIN, Agent, AgentProfile, Turn
-from a2a_lambda.errors import (
-    ContentTypeNotSupportedError,
-    ExtensionSupportRequiredError,
-    PushNotificationNotSupportedError,
-    TaskNotFoundError,
-    UnavailableError,
-    UnsupportedOperationError,
-)
+from a2a_lambda.agent import Agent, Turn
+from a2a_lambda.capabilities import check_content, check_extensions, input_modes
+from a2a_lambda.errors import TaskNotFoundError, UnavailableError
+from a2a_lambda.listing import list_tasks
 from a2a_lambda.model import (
     CancelTaskRequest,
     GetTaskRequest,
+    ListTasksRequest,
+    ListTasksResponse,
     Message,
-    Part,
     SendMessageRequest,
     SendMessageResponse,
     Task,
-    TaskStatus,
 )
+from a2a_lambda.outcome import TERMINAL, Outcome
+from a2a_lambda.presentation import present
+from a2a_lambda.retries import Marker, Markers, message_key
 from a2a_lambda.store import ConflictError, TaskStore
-from a2a_lambda.task import Head, Outcome
-from a2a_lambda.timestamps import format_timestamp
-
-DEFAULT_HISTORY_LENGTH: Final = 100
-"""Messages in an answer whose request names no historyLength (§3.2.4)."""
-
-MAX_ANSWER_BYTES: Final = 5_000_000
-"""An answer carries fewer messages rather than being longer; Lambda answers 6 MB at most."""
-
-OCTET_STREAM: Final = "application/octet-stream"
-
-STREAMING_OPERATIONS: Final = frozenset({"SendStreamingMessage", "SubscribeToTask"})
-PUSH_OPERATIONS: Final = frozenset(
-    {
-        "CreateTaskPushNotificationConfig",
-        "GetTaskPushNotificationConfig",
-        "ListTaskPushNotificationConfigs",
-        "DeleteTaskPushNotificationConfig",
-    }
-)
+from a2a_lambda.task import Head, Limits
 
 RETRY_MARGIN_SECONDS: Final = 5.0
 """A turn that lost a race is not run again with less time than this."""
+
+WAIT_MARGIN_SECONDS: Final = 3.0
+"""Waiting for another's turn ends this long before the function is stopped."""
+
+POLL_SECONDS: Final = (0.1, 0.2, 0.4, 1.0)
+"""The pauses between looks at a task that is waited for; the last one repeats."""
 
 TASK_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """The ids that this server makes. Any other is unknown without a read."""
@@ -71,27 +55,42 @@ class Call(Struct, frozen=True, kw_only=True):
     """The time until the function is stopped."""
 
 
+class World(Struct, frozen=True, kw_only=True):
+    """What the rules do not make themselves."""
+
+    clock: Callable[[], int]
+    """The time in milliseconds since the epoch."""
+    new_id: Callable[[], str]
+    """Ids that match TASK_ID, none twice."""
+    pause: Callable[[float], None]
+    """Waits for so many seconds."""
+
+
 class Operations:
     """The operations for one agent and one store."""
 
-    def __init__(self, agent: Agent, store: TaskStore, *, clock: Callable[[], int], new_id: Callable[[], str]) -> None:
-        """Args: the clock gives milliseconds since the epoch; new_id gives ids that match TASK_ID."""
+    def __init__(self, agent: Agent, store: TaskStore, markers: Markers | None, limits: Limits, world: World) -> None:
+        """Args: without markers, a message that is sent twice is two messages."""
         self._agent = agent
         self._store = store
-        self._clock = clock
-        self._new_id = new_id
+        self._markers = markers
+        self._limits = limits
+        self._world = world
         self._input_modes = input_modes(agent.card)
 
     def send_message(self, request: SendMessageRequest, call: Call) -> SendMessageResponse:
         """Answer a message: with its task once that is terminal or interrupted, or with a message (§3.1.1).
 
+        The same message from the same caller within the idempotency window is answered from the same task
+        (§3.3.1).
+
         Raises:
-            ExtensionSupportRequiredError, ContentTypeNotSupportedError, TaskNotFoundError, InvalidParamsError, UnsupportedOperationError:
-                nothing was changed.
+            ExtensionSupportRequiredError, ContentTypeNotSupportedError, TaskNotFoundError, InvalidParamsError,
+            UnsupportedOperationError: nothing was changed.
             UnavailableError: other writers were always faster; nothing was changed.
         """
-        self._check_extensions(call)
-        self._check_content(request.message.parts)
+        check_extensions(self._agent.card, call.extensions)
+        check_content(request.message.parts, self._input_modes)
         if request.message.task_id:
             return self._continue(request, call)
         return self._start(request, call)
@@ -102,8 +101,17 @@ class Operations:
         Raises:
             TaskNotFoundError: there is none with this id, or it is another owner's.
         """
-        self._check_extensions(call)
-        return self._present(self._existing(request.id, call), request.history_length)
+        check_extensions(self._agent.card, call.extensions)
+        return present(self._store, self._existing(request.id, call), request.history_length)
+
+    def list_tasks(self, request: ListTasksRequest, call: Call) -> ListTasksResponse:
+        """Return a page of the caller's tasks (§3.1.4).
+
+        Raises:
+            InvalidParamsError: the page token is not one of this list.
+        """
+        check_extensions(self._agent.card, call.extensions)
+        return list_tasks(self._store, call.owner, request, self._world.clock())
 
     def cancel_task(self, request: CancelTaskRequest, call: Call) -> Task:
         """Cancel a task at once, whatever its turn is doing (§3.1.5).
@@ -112,59 +120,63 @@ class Operations:
             TaskNotFoundError: there is none with this id, or it is another owner's.
             TaskNotCancelableError: it is finished.
         """
-        self._check_extensions(call)
+        check_extensions(self._agent.card, call.extensions)
         if not TASK_ID.fullmatch(request.id):
             raise TaskNotFoundError
-        return self._present(self._store.cancel(call.owner, request.id, self._clock()), UNSET)
-
-    def _check_extensions(self, call: Call) -> None:
-        required = [each.uri for each in self._agent.card.extensions if each.required]
-        missing = [uri for uri in required if uri not in call.extensions]
-        if missing:
-            raise ExtensionSupportRequiredError(
-                f"List the extension {missing[0]} in the A2A-Extensions header", extensions=", ".join(missing)
-            )
-
-    def _check_content(self, parts: list[Part]) -> None:
-        for part in parts:
-            if media_type(part) not in self._input_modes:
-                taken = ", ".join(sorted(self._input_modes))
-                raise ContentTypeNotSupportedError(f"This agent takes parts of these media types: {taken}")
+        return present(self._store, self._store.cancel(call.owner, request.id, self._world.clock()), UNSET)
 
     def _existing(self, task_id: str, call: Call) -> Head:
         """Return a task of the caller's, given up if its turn has outlived its deadline."""
         head = self._store.read(call.owner, task_id) if TASK_ID.fullmatch(task_id) else None
-        while head and task.is_overdue(head, now := self._clock()):
-            given_up = task.give_up(head, message_id=self._new_id(), now=now)
+        if head is None:
+            raise TaskNotFoundError
+        return self._settled(head)
+
+    def _settled(self, head: Head) -> Head:
+        """Return a task as it stands once a turn that has outlived its deadline is given up."""
+        while task.is_overdue(head, now := self._world.clock()):
+            given_up = task.give_up(head, message_id=self._world.new_id(), now=now)
             try:
                 self._store.commit(head, given_up)
                 return given_up
             except ConflictError as conflict:
-                head = conflict.current
-        if head is None:
-            raise TaskNotFoundError
+                head = conflict.current_or_gone()
         return head
 
     def _start(self, request: SendMessageRequest, call: Call) -> SendMessageResponse:
-        message = replace(
-            request.message, task_id=self._new_id(), context_id=request.message.context_id or self._new_id()
-        )
-        now = self._clock()
-        begun = task.begin(owner=call.owner, message=message, now=now, deadline=_deadline(now, call))
-        return self._take_turn(None, begun, message, request, call)
+        """Begin a task, or answer from the one that this very message has begun already."""
+        ours = Marker(self._world.new_id(), request.message.context_id or self._world.new_id())
+        key = message_key(request.message)
+        marker = self._markers.claim(call.owner, key, ours) if self._markers else ours
+        if marker.reply:
+            return SendMessageResponse(message=marker.reply)
+        if marker != ours and (head := self._store.read(call.owner, marker.task_id)):
+            return self._answer(head, request, call)
+        message = replace(request.message, task_id=marker.task_id, context_id=marker.context_id)
+        now = self._world.clock()
+        begun = task.begin(owner=call.owner, message=message, key=key, now=now, deadline=_deadline(now, call))
+        try:
+            return self._take_turn(None, begun, message, request, call)
+        except ConflictError as conflict:
+            return self._answer(conflict.current_or_gone(), request, call)
 
     def _continue(self, request: SendMessageRequest, call: Call) -> SendMessageResponse:
         """Take the next turn of a task. Who loses a race looks at the task again, and at the rules."""
-        head: Head | None = self._existing(request.message.task_id, call)
-        while head:
-            now = self._clock()
-            task.admit(head, request.message, now)
+        task_id, key = request.message.task_id, message_key(request.message)
+        while TASK_ID.fullmatch(task_id):
+            head, is_repeated = self._store.find(call.owner, task_id, key)
+            if head is None:
+                break
+            if is_repeated:
+                return self._answer(head, request, call)
+            head = self._settled(head)
+            now = self._world.clock()
+            task.admit(head, request.message, now, self._limits)
             message = replace(request.message, context_id=head.context_id)
-            begun = task.follow(head, message, now=now, deadline=_deadline(now, call))
+            begun = task.follow(head, message, key=key, now=now, deadline=_deadline(now, call))
             try:
                 return self._take_turn(head, begun, message, request, call)
             except ConflictError as conflict:
-                head = conflict.current
                 if call.seconds_left() < RETRY_MARGIN_SECONDS:
                     raise UnavailableError from conflict
         raise TaskNotFoundError
@@ -183,33 +195,53 @@ class Operations:
         claims = not self._agent.read_only
         if claims:
             self._store.commit(previous, begun)
-        outcome = Outcome(message, self._new_id)
+        outcome = Outcome(
+            message,
+            max_artifact_bytes=self._limits.max_artifact_bytes,
+            max_bytes=self._limits.max_task_bytes - begun.artifact_bytes,
+            new_id=self._world.new_id,
+        )
         turns.run(self._agent, self._turn(previous, begun, message, request, call), outcome)
-        if outcome.direct_reply and not previous and not claims:
-            return SendMessageResponse(message=outcome.direct_reply)
-        finished = task.finish(begun, outcome, now=self._clock())
+        if outcome.is_reply and outcome.status_message and not previous and not claims:
+            return SendMessageResponse(message=self._keep_reply(begun, outcome.status_message))
+        finished = task.finish(begun, outcome, now=self._world.clock())
         if claims:
             finished = self._commit_claimed(begun, finished)
         else:
             self._store.commit(previous, finished)
-        return SendMessageResponse(task=self._present(finished, request.configuration.history_length))
+        return SendMessageResponse(task=present(self._store, finished, request.configuration.history_length))
 
     def _commit_claimed(self, begun: Head, finished: Head) -> Head:
         """Return the task after its claimed turn: as finished, or as whoever ended it meanwhile left it."""
         try:
             self._store.commit(begun, finished)
         except ConflictError as conflict:
-            if conflict.current is None:
-                raise TaskNotFoundError from conflict
-            return conflict.current
+            return conflict.current_or_gone()
         return finished
+
+    def _keep_reply(self, begun: Head, reply: Message) -> Message:
+        """Return the direct reply to a message: this one, or the one that a copy of the request was given."""
+        direct = replace(reply, task_id="")
+        return self._markers.keep_reply(begun.owner, begun.message_key, direct) if self._markers else direct
+
+    def _answer(self, head: Head, request: SendMessageRequest, call: Call) -> SendMessageResponse:
+        """Answer from a task whose turn another request takes or took: wait for it, if the client does."""
+        pauses = iter(POLL_SECONDS)
+        while (
+            head.deadline is not None
+            and not request.configuration.return_immediately
+            and call.seconds_left() > WAIT_MARGIN_SECONDS
+        ):
+            self._world.pause(next(pauses, POLL_SECONDS[-1]))
+            head = self._existing(head.task_id, call)
+        return SendMessageResponse(task=present(self._store, head, request.configuration.history_length))
 
     def _turn(
         self, previous: Head | None, begun: Head, message: Message, request: SendMessageRequest, call: Call
     ) -> Turn:
         def canceled() -> bool:
             current = self._store.read(begun.owner, begun.task_id)
-            return current is not None and current.state in task.TERMINAL
+            return current is not None and current.state in TERMINAL
 
         return Turn(
             message=message,
@@ -219,77 +251,10 @@ class Operations:
             metadata={} if request.metadata is UNSET else request.metadata,
             accepted_output_modes=request.configuration.accepted_output_modes,
             seconds_left=call.seconds_left,
-            canceled=turns.at_most_once_a_second(canceled, self._clock),
+            canceled=turns.at_most_once_a_second(canceled, self._world.clock),
             earlier_messages=lambda: self._store.history(previous) if previous else [],
         )
-
-    def _present(self, head: Head, history_length: int | UnsetType) -> Task:
-        """Return a task as answers carry it, with its newest messages (§3.2.4)."""
-        limit = DEFAULT_HISTORY_LENGTH if history_length is UNSET else history_length
-        asks = head.state in task.INTERRUPTED
-        history = self._store.history(head, max(limit, 1)) if limit or asks else []
-        said = history[-1] if asks else self._store.status_message(head)
-        shown = Task(
-            id=head.task_id,
-            context_id=head.context_id,
-            status=TaskStatus(head.state, said or UNSET, format_timestamp(head.status_at)),
-            artifacts=self._store.artifacts(head) or UNSET,
-            history=history if limit and history else UNSET,
-        )
-        return shorten(shown)
-
-
-def shorten(shown: Task) -> Task:
-    """Return a task with as many of its newest messages as fit into MAX_ANSWER_BYTES (§3.2.4)."""
-    room = MAX_ANSWER_BYTES - len(msgspec.json.encode(shown))
-    if room >= 0 or shown.history is UNSET:
-        return shown
-    dropped = 0
-    while room < 0 and dropped < len(shown.history):
-        room += len(msgspec.json.encode(shown.history[dropped])) + 1
-        dropped += 1
-    return replace(shown, history=shown.history[dropped:] or UNSET)
-
-
-def check_capability(operation: str, params: Any) -> None:
-    """Refuse what the agent card does not declare (§3.3.4). `params` are the request's, unchecked.
-
-    Raises:
-        UnsupportedOperationError: a streaming operation, ListTasks or the extended card.
-        PushNotificationNotSupportedError: a push operation, or a message with a push configuration.
-    """
-    if operation in STREAMING_OPERATIONS:
-        raise UnsupportedOperationError(f"{operation} is not supported: the agent card declares no streaming")
-    if operation == "GetExtendedAgentCard":
-        raise UnsupportedOperationError(f"{operation} is not supported: the agent card declares no extended card")
-    if operation == "ListTasks":
-        raise UnsupportedOperationError(f"{operation} is not supported by this server")
-    if operation in PUSH_OPERATIONS or _asks_for_push(params):
-        raise PushNotificationNotSupportedError
-
-
-def media_type(part: Part) -> str:
-    """Return what a part holds, as it is compared: in lower case, without parameters."""
-    if part.media_type:
-        return part.media_type.partition(";")[0].strip().lower()
-    if part.text is not UNSET:
-        return TEXT_PLAIN
-    return APPLICATION_JSON if part.data is not UNSET else OCTET_STREAM
-
-
-def input_modes(profile: AgentProfile) -> frozenset[str]:
-    """Return the media types that an agent takes, by default or for any of its skills."""
-    modes = {*profile.default_input_modes, *(mode for skill in profile.skills for mode in skill.input_modes)}
-    return frozenset(mode.partition(";")[0].strip().lower() for mode in modes)
 
 
 def _deadline(now: int, call: Call) -> int:
     return now + int(call.seconds_left() * 1000)
-
-
-def _asks_for_push(params: Any) -> bool:
-    configuration = params.get("configuration") if isinstance(params, dict) else None
-    if not isinstance(configuration, dict):
-        return False
-    names = ("taskPushNotificationConfig", "task_push_notification_config")
-    return any(configuration.get(name) is not None for name in names)

@@ -1,7 +1,7 @@
 """The settings: one table, read once, from environment variables named like its fields in capitals."""
 
 from collections.abc import Mapping
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -11,12 +11,20 @@ S = TypeVar("S", bound=Struct)
 MODULE_AND_CLASS = r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$"
 BASE_URL = r"^(https://|http://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/|$))[^?#\s]*$"
 
+AgentName = Annotated[str, Meta(pattern=MODULE_AND_CLASS)]
+"""The agent, as `module:Class`."""
+
+Auth = Literal["none", "api-key", "jwt", "iam"]
+"""How callers are told apart."""
+
 
 class CardSettings(Struct, frozen=True, kw_only=True):
     """What the card function reads."""
 
-    a2a_agent: Annotated[str, Meta(pattern=MODULE_AND_CLASS)]
-    """The agent, as `module:Class`."""
+    a2a_agent: AgentName
+    auth: Auth = "none"
+    jwt_issuer: Annotated[str, Meta(pattern=r"^https://\S+$")] = ""
+    """Who issues the tokens, where AUTH is jwt."""
     public_url: Annotated[str, Meta(pattern=BASE_URL)] = ""
     """Where callers reach the deployment, when it is not where API Gateway says. https, or http on localhost."""
 
@@ -24,15 +32,34 @@ class CardSettings(Struct, frozen=True, kw_only=True):
 class RpcSettings(Struct, frozen=True, kw_only=True):
     """What the rpc function reads."""
 
-    a2a_agent: Annotated[str, Meta(pattern=MODULE_AND_CLASS)]
+    a2a_agent: AgentName
+    auth: Auth = "none"
+    required_scope: str = ""
+    """The scope that a token must have, where AUTH is jwt."""
     tasks_table: str
-    """The table's name."""
+    callers_table: str
     dynamodb_endpoint: str = ""
     """Another DynamoDB than the region's own, as a URL."""
-    max_body_bytes: Annotated[int, Meta(ge=1, le=6_000_000)] = 65_536
-    """The longest request body, in bytes."""
     retention_days: Annotated[int, Meta(ge=1, le=3650)] = 30
     """How long a task is kept after its last change of state, in days."""
+    idempotency_seconds: Annotated[int, Meta(ge=0, le=86_400)] = 300
+    """How long a message is remembered, so that a copy of it is not taken twice; 0 for not at all."""
+    max_body_bytes: Annotated[int, Meta(ge=1, le=6_000_000)] = 65_536
+    """The longest request body."""
+    max_parts: Annotated[int, Meta(ge=1)] = 100
+    """The most parts of a message from a client."""
+    max_text_chars: Annotated[int, Meta(ge=1)] = 50_000
+    """The longest text of a part of a message from a client, in characters."""
+    max_messages: Annotated[int, Meta(ge=1)] = 1000
+    """The most messages of a task: the client's, and the agent's questions."""
+    max_artifact_bytes: Annotated[int, Meta(ge=1, le=4_194_304)] = 1_048_576
+    """The largest artifact, as JSON."""
+    max_task_bytes: Annotated[int, Meta(ge=1, le=4_194_304)] = 4_194_304
+    """The most that a task's artifacts and its status message may have together, as JSON."""
+    rate_per_second: Annotated[int, Meta(ge=1)] = 20
+    """Requests a second that a caller may make in the long run, unless AUTH is none."""
+    rate_burst: Annotated[int, Meta(ge=1)] = 200
+    """Requests that a caller may make at once, unless AUTH is none."""
 
 
 class InvalidSettingError(Exception):

@@ -4,9 +4,13 @@ Whatever the store: each call names the owner, a write counts wholly or not at a
 owner's, missing or expired does not exist.
 """
 
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from a2a_lambda.model import Artifact, Message
+from msgspec import Struct
+
+from a2a_lambda.errors import TaskNotFoundError
+from a2a_lambda.model import Artifact, Message, TaskState
 from a2a_lambda.task import Head
 
 
@@ -17,12 +21,45 @@ class ConflictError(Exception):
         self.current = current
         super().__init__("the task was changed by another writer")
 
+    def current_or_gone(self) -> Head:
+        """Return the task as it stands.
+
+        Raises:
+            TaskNotFoundError: it is gone.
+        """
+        if self.current is None:
+            raise TaskNotFoundError from self
+        return self.current
+
+
+class TaskFilter(Struct, frozen=True):
+    """Which of an owner's tasks a list has (§3.1.4). Every field that is set must match."""
+
+    context_id: str = ""
+    state: TaskState | None = None
+    since: int | None = None
+    """The earliest time of the last change of state, in milliseconds since the epoch."""
+
+
+class Page(Struct, frozen=True):
+    """A piece of a list: tasks with the cursor behind each, and whether there may be more behind the last.
+
+    A page may be short, or empty, and not be the last.
+    """
+
+    entries: Sequence[tuple[Head, str]]
+    cursor: str | None
+    """Where the list goes on; None at its end."""
+
 
 class TaskStore(Protocol):
     """Keeps tasks. Every call may raise `UnavailableError`, having changed nothing that counts."""
 
     def read(self, owner: str, task_id: str) -> Head | None:
         """Return the task as last written (never an older state), or None where it does not exist."""
+
+    def find(self, owner: str, task_id: str, message_key: str) -> tuple[Head | None, bool]:
+        """Return the task as `read` does, and whether it has this message already, sent a short while ago."""
 
     def commit(self, previous: Head | None, following: Head) -> None:
         """Put `following` in the place of `previous`; None says that the task is new.
@@ -38,6 +75,19 @@ class TaskStore(Protocol):
             TaskNotFoundError: it does not exist.
             TaskNotCancelableError: it is finished.
         """
+
+    def page(self, owner: str, wanted: TaskFilter, cursor: str | None, size: int) -> Page:
+        """Return the next tasks of a list, `size` at most, the newest change of state first.
+
+        A task that does not change while the list is walked is met exactly once; one that changes may be missed,
+        and is never met twice.
+        """
+
+    def count(self, owner: str, wanted: TaskFilter) -> int:
+        """Return how many tasks a list has. A store may stop counting at 10,000 tasks."""
+
+    def histories(self, heads: Sequence[Head], limit: int) -> Iterator[list[Message]]:
+        """Yield the newest messages of each task, as `history` does, with fewer calls."""
 
     def history(self, head: Head, limit: int | None = None) -> list[Message]:
         """Return the task's newest messages, `limit` (at least 1) at most, in chronological order."""

@@ -6,7 +6,9 @@ from typing import Final
 
 from a2a_lambda.agent import Agent, Turn
 from a2a_lambda.errors import InvalidAgentResponseError
-from a2a_lambda.task import AGENT_FAILED, Outcome
+from a2a_lambda.outcome import Outcome, OutputTooLargeError
+
+AGENT_FAILED: Final = "The agent could not finish this task."
 
 log: Final = logging.getLogger("a2a.turns")
 
@@ -27,6 +29,9 @@ def run(agent: Agent, turn: Turn, outcome: Outcome) -> None:
     except InvalidAgentResponseError as error:
         log.error("invalid agent response: %s", error.message, extra=task)  # noqa: TRY400 - not a fault of ours
         outcome.fail(AGENT_FAILED)
+    except OutputTooLargeError as error:
+        log.error("agent output too large: %s", error, extra=task)  # noqa: TRY400
+        outcome.fail(str(error))
     except Exception:
         log.exception("the agent raised", extra=task)
         outcome.fail(AGENT_FAILED)

@@ -1,20 +1,21 @@
 """From a request's JSON values to the wire types, naming every field that breaks a rule (§5.5–5.7, §9.5).
 
-The rules of a field are read from its class in `model`; those that hold for requests only are in `RULES`.
+The rules of a field are read from its class in `model`; those that hold for requests only are the `Validator`'s.
 What ProtoJSON accepts is accepted: camelCase and proto names, enum names and numbers, whole floats and decimal
 strings as integers, both base64 alphabets, null for unset. Unknown fields are ignored.
 """
 
 import binascii
 import re
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Mapping, Sized
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from msgspec import UNSET, Struct, inspect
 
 from a2a_lambda.errors import InvalidParamsError, Violation
-from a2a_lambda.model import Message, Role
+from a2a_lambda.model import Message, Part, Role
 
 T = TypeVar("T", bound=Struct)
 Violations = list[Violation]
@@ -23,54 +24,77 @@ Reader = Callable[[Any, str, Violations], Any]
 
 INT32: Final = range(-(2**31), 2**31)
 BASE64: Final = re.compile(r"[A-Za-z0-9+/]*={0,2}")
+TIMESTAMP: Final = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt]([0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]{1,9}))?([Zz]|[+-][0-9]{2}:[0-9]{2})"
+)
+"""RFC 3339, to the nanosecond: date, time, fraction, offset."""
 DECIMAL: Final = re.compile(r"-?[0-9]{1,10}")
+
+
+Rule = Callable[[Any], str | None]
+"""Says what is wrong with a field's value, or None."""
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """How much a message may hold."""
+
+    max_parts: int
+    max_text_chars: int
+
+
+class Validator:
+    """Reads the parameters of operations."""
+
+    def __init__(self, limits: Limits) -> None:
+        """Args: limits that hold for messages from clients."""
+        self._rules: dict[tuple[type, str], Rule] = {
+            (Message, "role"): _sent_by_client,
+            (Message, "parts"): partial(_at_most, limits.max_parts, "parts"),
+            (Part, "text"): partial(_at_most, limits.max_text_chars, "characters"),
+        }
+        self._readers: dict[type[Struct], Reader] = {}
+
+    def read(self, request_type: type[T], params: Any) -> T:
+        """Return the parameters of an operation, checked.
+
+        Args:
+            request_type: a class of `model`, for example SendMessageRequest.
+            params: what the request carries as its parameters; null is an empty object.
+
+        Raises:
+            InvalidParamsError: with every violated field, in the order of the class.
+        """
+        if request_type not in self._readers:
+            self._readers[request_type] = _reader(inspect.type_info(request_type), self._rules)
+        violations: Violations = []
+        value = self._readers[request_type]({} if params is None else params, "", violations)
+        if violations:
+            raise InvalidParamsError(violations)
+        return value  # type: ignore[no-any-return]
 
 
 def _sent_by_client(role: Role) -> str | None:
     return None if role is Role.USER else "must be ROLE_USER in a message from a client"
 
 
-RULES: Final[dict[tuple[type, str], Callable[[Any], str | None]]] = {
-    (Message, "role"): _sent_by_client,
-}
-"""What requests owe beyond their types: (class, field) → what is wrong with a value, or None."""
+def _at_most(most: int, things: str, value: Sized) -> str | None:
+    return None if len(value) <= most else f"must have at most {most} {things}"
 
 
-def read(request_type: type[T], params: Any) -> T:
-    """Return the parameters of an operation, checked.
-
-    Args:
-        request_type: a class of `model`, for example SendMessageRequest.
-        params: what the request carries as its parameters; UNSET and null are an empty object.
-
-    Raises:
-        InvalidParamsError: with every violated field, in the order of the class.
-    """
-    violations: Violations = []
-    reader = _request_reader(request_type)
-    value = reader({} if params is UNSET or params is None else params, "", violations)
-    if violations:
-        raise InvalidParamsError(violations)
-    return value  # type: ignore[no-any-return]
-
-
-@cache
-def _request_reader(request_type: type[Struct]) -> Reader:
-    return _reader(inspect.type_info(request_type))
-
-
-def _reader(info: inspect.Type) -> Reader:
+def _reader(info: inspect.Type, rules: Mapping[tuple[type, str], Rule]) -> Reader:
     match info:
         case inspect.StructType():
-            return _struct_reader(info)
+            return _struct_reader(info, rules)
         case inspect.ListType():
-            return _list_reader(_reader(info.item_type))
+            return _list_reader(_reader(info.item_type, rules))
         case inspect.EnumType():
             return _enum_reader(info.cls)
         case inspect.StrType():
             return _string_reader(info.max_length)
         case inspect.IntType():
             return _integer_reader(info.ge, info.le)
+        case inspect.DateTimeType():
+            return _read_timestamp
         case inspect.BoolType():
             return _read_boolean
         case inspect.BytesType():
@@ -88,8 +112,8 @@ def _refuse(violations: Violations, path: str, rule: str) -> Any:
     return UNSET
 
 
-def _struct_reader(info: inspect.StructType) -> Reader:
-    readers = [(field, _reader(field.type), RULES.get((info.cls, field.name))) for field in info.fields]
+def _struct_reader(info: inspect.StructType, rules: Mapping[tuple[type, str], Rule]) -> Reader:
+    readers = [(field, _reader(field.type, rules), rules.get((info.cls, field.name))) for field in info.fields]
     oneof = getattr(info.cls, "ONEOF", ())
 
     def read_struct(value: Any, path: str, violations: Violations) -> Any:
@@ -157,8 +181,8 @@ def _string_reader(max_length: int | None) -> Reader:
     def read_string(value: Any, path: str, violations: Violations) -> Any:
         if not isinstance(value, str):
             return _refuse(violations, path, "must be a string")
-        if max_length is not None and len(value) > max_length:
-            return _refuse(violations, path, f"must have at most {max_length} characters")
+        if max_length is not None and (complaint := _at_most(max_length, "characters", value)):
+            return _refuse(violations, path, complaint)
         return value
 
     return read_string
@@ -186,6 +210,22 @@ def _is_whole(value: Any) -> bool:
     if isinstance(value, str):
         return DECIMAL.fullmatch(value) is not None
     return _is_number(value) and value == value // 1
+
+
+def _read_timestamp(value: Any, path: str, violations: Violations) -> Any:
+    match = TIMESTAMP.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        return _refuse(violations, path, "must be a time like 2026-09-26T20:37:31.121Z, with a zone")
+    day, clock, fraction, offset = match.groups(default="")
+    try:
+        second = datetime.fromisoformat(f"{day}T{clock}{offset.upper()}").astimezone(UTC)
+    except (ValueError, OverflowError):
+        return _refuse(violations, path, "must be a time of the years 0001 to 9999")
+    microseconds = -(-int(fraction.ljust(9, "0")) // 1000)
+    try:
+        return second + timedelta(microseconds=microseconds)
+    except OverflowError:
+        return datetime.max.replace(tzinfo=UTC)
 
 
 def _read_boolean(value: Any, path: str, violations: Violations) -> Any:

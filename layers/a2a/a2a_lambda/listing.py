@@ -1,0 +1,62 @@
+"""ListTasks (§3.1.4): a caller's tasks page by page, the newest change of state first."""
+
+from itertools import repeat
+from typing import Final
+
+import msgspec
+from msgspec import UNSET
+
+from a2a_lambda.model import ListTasksRequest, ListTasksResponse, Task
+from a2a_lambda.pages import Place, make_token, read_token
+from a2a_lambda.presentation import show
+from a2a_lambda.store import Page, TaskFilter, TaskStore
+from a2a_lambda.timestamps import to_milliseconds
+
+DEFAULT_PAGE_SIZE: Final = 50
+
+MAX_PAGE_BYTES: Final = 4 * 1024 * 1024
+"""A page ends early rather than being longer, unless a single task is."""
+
+
+def list_tasks(store: TaskStore, owner: str, request: ListTasksRequest, now: int) -> ListTasksResponse:
+    """Return a page of an owner's tasks.
+
+    The page size, the history length and the artifacts may change from page to page; the filters may not. The
+    total is counted for the first page, and carried on in the token.
+
+    Raises:
+        InvalidParamsError: the page token is not one of this list.
+    """
+    size = DEFAULT_PAGE_SIZE if request.page_size is UNSET else request.page_size
+    wanted = TaskFilter(
+        context_id=request.context_id,
+        state=None if request.status is UNSET else request.status,
+        since=None if request.status_timestamp_after is UNSET else to_milliseconds(request.status_timestamp_after),
+    )
+    list_name = msgspec.json.encode([owner, wanted]).decode()
+    if request.page_token:
+        place = read_token(request.page_token, list_name, now)
+        cursor, total = place.cursor, place.total
+    else:
+        cursor, total = None, store.count(owner, wanted)
+    tasks, behind = _fill(store, store.page(owner, wanted, cursor, size), request)
+    token = make_token(Place(behind, total, now), list_name) if behind else ""
+    return ListTasksResponse(tasks=tasks, next_page_token=token, page_size=size, total_size=total)
+
+
+def _fill(store: TaskStore, page: Page, request: ListTasksRequest) -> tuple[list[Task], str | None]:
+    """Return as many of a page's tasks as an answer may carry, and the cursor behind the last of them."""
+    limit = 0 if request.history_length is UNSET else request.history_length
+    heads = [head for head, _ in page.entries]
+    histories = store.histories(heads, limit) if limit else repeat([])
+    tasks: list[Task] = []
+    room, behind = MAX_PAGE_BYTES, None
+    for (head, cursor), history in zip(page.entries, histories, strict=False):
+        artifacts = store.artifacts(head) if request.include_artifacts is True else UNSET
+        shown = show(store, head, history, artifacts)
+        room -= len(msgspec.json.encode(shown))
+        if room < 0 and tasks:
+            return tasks, behind
+        tasks.append(shown)
+        behind = cursor
+    return tasks, page.cursor
