@@ -10,34 +10,34 @@ import re
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from local.server import HOST, port_of, serve_in_background
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Iterable
-
-    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 THREADS = 16
 
 
 def application() -> WSGIApplication:
-    """The AWS of moto, with DynamoDB as one shared database that takes a call at a time."""
+    """The AWS of moto, with one shared database."""
     # Here, since it takes a second and only the database's own process needs it.
-    from moto.moto_server.werkzeug_app import (  # noqa: PLC0415
-        DomainDispatcherApplication,
-        create_backend_app,
-    )
+    from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app  # noqa: PLC0415
 
-    aws = DomainDispatcherApplication(create_backend_app)
+    return shared(DomainDispatcherApplication(create_backend_app))
+
+
+def shared(aws: WSGIApplication) -> WSGIApplication:
+    """The same AWS with a DynamoDB that takes one call at a time, and all callers for the same one."""
     dynamodb = threading.Lock()
 
     def serve(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         environ["HTTP_AUTHORIZATION"] = one_database(environ.get("HTTP_AUTHORIZATION", ""))
         if not environ.get("HTTP_X_AMZ_TARGET", "").startswith("DynamoDB"):
-            return cast("Iterable[bytes]", aws(environ, start_response))
+            return aws(environ, start_response)
         with dynamodb:
             return [*aws(environ, start_response)]
 

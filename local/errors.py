@@ -17,5 +17,13 @@ class FunctionNotLoadedError(LocalError):
     """A function's module or handler cannot be had."""
 
 
+class FunctionTimeoutError(LocalError):
+    """A function did not answer in time."""
+
+
+class FunctionExitedError(LocalError):
+    """A function ended its process, or would have done so in AWS."""
+
+
 class DatabaseUnreachableError(LocalError):
     """No DynamoDB answers at the endpoint."""

@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from local.errors import FunctionNotLoadedError
+from local.errors import FunctionExitedError, FunctionNotLoadedError, FunctionTimeoutError
 from local.template import function_arn
 
 if TYPE_CHECKING:
@@ -67,9 +67,10 @@ class LoadedFunction:
     def invoke(self, event: dict[str, object], request_id: str, timeout: float) -> object:
         """The handler's result.
 
-        Raises TimeoutError after `timeout` seconds or the function's own, and whatever
+        Raises FunctionTimeoutError after `timeout` seconds or the function's own, and what
         the handler raises. AWS ends the function then; here its thread runs on unheard.
         """
+        seconds = min(timeout, self.function.timeout)
         deadline = time.monotonic() + self.function.timeout
         context = LambdaContext(request_id, self.function.name, str(self.function.memory), deadline)
         outcome: Future[object] = Future()
@@ -78,10 +79,14 @@ class LoadedFunction:
             try:
                 outcome.set_result(self.handler(event, context))
             except BaseException as error:  # noqa: BLE001 - raised again where the result is awaited
-                outcome.set_exception(error)
+                outcome.set_exception(error if isinstance(error, Exception) else FunctionExitedError(repr(error)))
 
-        threading.Thread(target=run, daemon=True).start()
-        return outcome.result(min(timeout, self.function.timeout))
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        thread.join(seconds)
+        if thread.is_alive():
+            raise FunctionTimeoutError(f"{self.function.name} did not answer within {seconds:g} s")
+        return outcome.result()
 
 
 def load_function(function: Function) -> LoadedFunction:

@@ -11,13 +11,13 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from local import answers, console, cors
+from local.errors import FunctionTimeoutError
 from local.events import Request, make_event, split_target
 from local.routes import choose
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+    from wsgiref.types import StartResponse, WSGIEnvironment
 
     from local.answers import Answer
     from local.deployment import Cors
@@ -65,8 +65,8 @@ class Gateway:
         event = make_event(request, match, request_id, datetime.now(UTC))
         try:
             answer = answers.from_result(function.invoke(event, request_id, match.route.timeout))
-        except TimeoutError:
-            console.complain(f"{match.route.function} did not answer in time")
+        except FunctionTimeoutError as error:
+            console.complain(str(error))
             answer = answers.UNAVAILABLE
         except Exception:  # noqa: BLE001 - whatever a handler raises is a 500 in AWS too
             traceback.print_exc()

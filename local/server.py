@@ -15,7 +15,8 @@ from local import answers, console
 from local.errors import PortError
 
 if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
+    from wsgiref.types import WSGIApplication
+
     from waitress.parser import HTTPRequestParser
     from waitress.server import BaseWSGIServer
     from waitress.utilities import Error
