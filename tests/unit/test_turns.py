@@ -103,17 +103,6 @@ def test_an_agent_is_not_run_on_after_an_invalid_response() -> None:
     assert reached == []
 
 
-@pytest.mark.parametrize("depth", range(100, 1100, 25))
-def test_data_is_stored_or_refused_however_deep_it_is(depth: int) -> None:
-    def respond(_turn: Turn) -> Updates:
-        value: Any = 0
-        for _ in range(depth):
-            value = [value]
-        yield artifact(Part(data=value))
-
-    assert run(agent(respond)).state in {TaskState.COMPLETED, TaskState.FAILED}
-
-
 # At most once a second
 
 
