@@ -10,7 +10,7 @@ from a2a_lambda.operations import Call
 
 ANONYMOUS = "anonymous"
 
-logger = Logger()
+logger = Logger(use_rfc3339=True)
 endpoint = bootstrap.rpc_endpoint()
 
 
