@@ -8,7 +8,7 @@ from aws_lambda_powertools import Logger
 from a2a_lambda import apigateway, bootstrap
 from a2a_lambda.operations import Call
 
-logger = Logger()
+logger = Logger(use_rfc3339=True)
 server = bootstrap.rpc_server()
 
 

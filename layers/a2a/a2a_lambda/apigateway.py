@@ -39,9 +39,11 @@ def body(event: Event) -> bytes:
 
 
 def header(event: Event, name: str) -> str:
-    """Return a header by its lower-case name, "" where there is none."""
-    value: str = event.get("headers", {}).get(name, "")
-    return value
+    """Return a header by its lower-case name, "" where there is none.
+
+    API Gateway sends names in lower case, `sam local start-api` as the client wrote them.
+    """
+    return next((value for key, value in event.get("headers", {}).items() if key.lower() == name), "")
 
 
 def listed(event: Event, name: str) -> list[str]:

@@ -1,0 +1,61 @@
+# Every setting of the template may be given as a variable, under its environment
+# name: make run MAX_BODY_BYTES=1000. Make itself hands what stands on its command
+# line on to the programs that it starts.
+
+.DEFAULT_GOAL := help
+.SUFFIXES:
+.PHONY: help run database test lint fmt bench clean
+
+PIP_INSTALL := -I -m pip install --quiet --disable-pip-version-check --no-compile
+
+help: ## Show this
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: .venv/run ## Serve the agent on http://127.0.0.1:3000 (PORT=, DB_PORT=, DYNAMODB_ENDPOINT=, any setting)
+	@exec .venv/bin/python -m local gateway
+
+database: .venv/run ## Serve the embedded DynamoDB alone, for several gateways (DB_PORT=)
+	@exec .venv/bin/python -m local database
+
+test: lint .venv-sam/made ## Check everything
+	.venv/bin/python -m pytest
+
+lint: .venv/test ## Check style and types
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+
+fmt: .venv/test ## Format the code
+	.venv/bin/ruff check --fix-only --quiet .
+	.venv/bin/ruff format .
+
+bench: .venv/test ## Measure
+	.venv/bin/python -m bench
+
+clean: ## Remove all that was made
+	rm -rf .venv .venv-sam .aws-sam .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The environments. Each is made anew when what it is made from changes.
+
+.venv/run: requirements/run.txt requirements/constraints.txt layers/dependencies/requirements.txt
+	@echo "Making .venv, once …"
+	@rm -rf .venv
+	@python=$$(local/find_python at-least 3.11) && "$$python" -I -m venv .venv
+	@.venv/bin/python $(PIP_INSTALL) -r requirements/run.txt
+	@touch $@
+
+.venv/test: .venv/run requirements/test.txt
+	@echo "Adding the test tools to .venv, once …"
+	@.venv/bin/python $(PIP_INSTALL) -r requirements/test.txt
+	@touch $@
+
+# SAM and Lambda's runtime for the tests of the template and the runtime: in Python
+# 3.13 as on Lambda, or in the Python there is, and then the tests that need 3.13 skip.
+.venv-sam/made: requirements/sam.txt requirements/sam-constraints.txt
+	@echo "Making .venv-sam, once …"
+	@rm -rf .venv-sam
+	@python=$$(local/find_python exactly 3.13 2>/dev/null || local/find_python at-least 3.11) && \
+		"$$python" -I -m venv .venv-sam
+	@.venv-sam/bin/python $(PIP_INSTALL) -r requirements/sam.txt
+	@touch $@

@@ -1,0 +1,16 @@
+"""What every kind of test may use."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from local.database import DatabaseProcess
+from local.server import listen
+
+
+@pytest.fixture(scope="session")
+def dynamodb() -> Iterator[str]:
+    """The address of an embedded DynamoDB, the same for all tests: each makes tables of its own."""
+    database = DatabaseProcess(listen(0))
+    yield database.endpoint
+    database.stop()

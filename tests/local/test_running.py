@@ -1,0 +1,187 @@
+"""`make run` and `make database` as whole programs: how they start, are configured, and end."""
+
+import errno
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from botocore.session import get_session
+
+from local.server import listen, port_of
+from tests.local.processes import DATABASE, GATEWAY, SMALL, SMALL_GATEWAY, Command, eventually
+
+MAKE = shutil.which("make")
+CURL = shutil.which("curl")
+
+with_make = pytest.mark.skipif(MAKE is None, reason="needs make")
+
+AGENT = """
+from a2a_lambda.agent import artifact, text
+from order_status import OrderStatusAgent
+
+class Agent(OrderStatusAgent):
+    def respond(self, turn):
+        yield artifact([text("from elsewhere")], name="mine")
+"""
+
+
+def is_served(address: str) -> bool:
+    parts = urlsplit(address)
+    with socket.socket() as probe:
+        return probe.connect_ex((parts.hostname, parts.port)) == 0
+
+
+def call(gateway: str, method: str, params: dict[str, Any]) -> Any:
+    request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    headers = {"Content-Type": "application/json", "A2A-Version": "1.0"}
+    with urllib.request.urlopen(  # noqa: S310 - the gateway's own address
+        urllib.request.Request(f"{gateway}/a2a", json.dumps(request).encode(), headers),  # noqa: S310 - the same
+        timeout=60,
+    ) as response:
+        return json.load(response)
+
+
+def send(gateway: str, text: str, message_id: str, **message: str) -> Any:
+    parts = {"messageId": message_id, "role": "ROLE_USER", "parts": [{"text": text}]}
+    return call(gateway, "SendMessage", {"message": parts | message})["result"]["task"]
+
+
+@pytest.mark.skipif(CURL is None, reason="needs curl")
+def test_the_printed_command_works_as_it_is() -> None:
+    with Command(GATEWAY) as gateway:
+        gateway.ready()
+        (line,) = (line for line in gateway.output.splitlines() if line.startswith("Try it"))
+        command = line.removeprefix("Try it").strip()
+        answered = subprocess.run(["/bin/sh", "-c", command], check=True, capture_output=True).stdout
+        assert json.loads(answered)["result"]["task"]["status"]["state"] == "TASK_STATE_COMPLETED"
+        assert gateway.until("POST /a2a").startswith("POST /a2a SendMessage TASK_STATE_COMPLETED 200 ")
+
+
+def test_the_cards_address_is_printed() -> None:
+    with Command(GATEWAY) as gateway:
+        gateway.ready()
+        card = f"{gateway.gateway}/.well-known/agent-card.json"
+        assert card in gateway.output
+        with urllib.request.urlopen(card, timeout=60) as response:  # noqa: S310 - the gateway's own address
+            assert json.load(response)["supportedInterfaces"][0]["url"] == f"{gateway.gateway}/a2a"
+
+
+@pytest.mark.parametrize("stop", [Command.press_ctrl_c, lambda gateway: gateway.send(signal.SIGTERM)])
+def test_a_signal_ends_gateway_and_database_without_a_word(stop: Any) -> None:
+    with Command(SMALL_GATEWAY) as gateway:
+        said = gateway.ready().output
+        assert is_served(gateway.gateway)
+        assert is_served(gateway.database)
+        assert stop(gateway) == 0
+        assert gateway.output == said
+        assert not is_served(gateway.gateway)
+        assert not is_served(gateway.database)
+
+
+def test_ctrl_c_while_a_function_is_still_loading_ends_everything_too(tmp_path: Path) -> None:
+    shutil.copytree(SMALL.parent, tmp_path, dirs_exist_ok=True)
+    slow = "import threading\nprint('loading', flush=True)\nthreading.Event().wait()"
+    (tmp_path / "functions/echo/app.py").write_text(slow, encoding="utf-8")
+    with Command([sys.executable, "-m", "local", "--template", str(tmp_path / "template.yaml"), "gateway"]) as gateway:
+        gateway.until("loading")
+        assert gateway.press_ctrl_c() == 0
+        assert gateway.output == "loading\n"
+
+
+def test_a_killed_gateway_takes_its_database_with_it() -> None:
+    with Command(SMALL_GATEWAY) as gateway:
+        gateway.ready()
+        assert gateway.send(signal.SIGKILL) == -signal.SIGKILL
+        assert eventually(lambda: not is_served(gateway.database))
+
+
+@pytest.mark.parametrize(
+    ("command", "variable"), [(SMALL_GATEWAY, "PORT"), (SMALL_GATEWAY, "DB_PORT"), (DATABASE, "DB_PORT")]
+)
+def test_a_taken_port_is_one_clear_line(command: tuple[str, ...], variable: str) -> None:
+    with listen(0) as taken, Command(command, {variable: str(port_of(taken))}) as refused:
+        assert refused.end() == 1
+        reason = os.strerror(errno.EADDRINUSE)
+        assert refused.output == f"Error: port {port_of(taken)}: {reason}. Choose another one with {variable}=\n"
+
+
+@pytest.mark.parametrize("port", ["x", "70000", "-1"])
+def test_what_is_no_port_is_one_clear_line(port: str) -> None:
+    with Command(SMALL_GATEWAY, {"PORT": port}) as refused:
+        assert refused.end() == 1
+        assert refused.output == f"Error: PORT={port} is not a port\n"
+
+
+def test_a_setting_that_cannot_be_used_is_one_clear_line() -> None:
+    with Command(GATEWAY, {"MAX_BODY_BYTES": "many"}) as refused:
+        assert refused.end() == 1
+        assert refused.output.startswith("Error: ")
+        assert "MAX_BODY_BYTES" in refused.output
+        assert refused.output.count("\n") == 1
+
+
+def test_a_database_that_does_not_answer_is_one_clear_line() -> None:
+    with listen(0) as taken:
+        nobody = f"http://127.0.0.1:{port_of(taken)}"
+    with Command(SMALL_GATEWAY, {"DYNAMODB_ENDPOINT": nobody}) as refused:
+        assert refused.end() == 1
+        assert refused.output == f"Error: no DynamoDB answers at {nobody}\n"
+
+
+@with_make
+def test_make_hands_its_variables_on(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(AGENT, encoding="utf-8")
+    settings = ["A2A_AGENT=mine:Agent", f"PYTHONPATH={tmp_path}", "MAX_BODY_BYTES=300", "PORT=0", "DB_PORT=0"]
+    with Command([str(MAKE), "--silent", "run", *settings]) as running:
+        gateway = running.ready().gateway
+        assert send(gateway, "anything", "1")["artifacts"][0]["parts"][0]["text"] == "from elsewhere"
+        with pytest.raises(urllib.error.HTTPError, match="413") as refused:
+            send(gateway, "x" * 300, "2")
+        refused.value.close()
+        running.send(signal.SIGTERM)
+        assert eventually(lambda: not is_served(gateway) and not is_served(running.database))
+        assert "Traceback" not in running.output
+
+
+def test_gateways_with_one_database_continue_each_others_tasks() -> None:
+    with Command(DATABASE) as database:
+        endpoint = database.ready().database
+        with (
+            Command(GATEWAY, {"DYNAMODB_ENDPOINT": endpoint}) as one,
+            Command(GATEWAY, {"DYNAMODB_ENDPOINT": endpoint, "AWS_REGION": "eu-west-1"}) as other,
+        ):
+            asked = send(one.ready().gateway, "Where is my order?", "1")
+            assert asked["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
+            assert call(other.ready().gateway, "GetTask", {"id": asked["id"]})["result"]["id"] == asked["id"]
+            done = send(other.gateway, "It is A-1001", "2", taskId=asked["id"])
+            assert done["status"]["state"] == "TASK_STATE_COMPLETED"
+            read = call(one.gateway, "GetTask", {"id": asked["id"]})["result"]
+            assert read["status"] == done["status"]
+
+
+def test_the_database_alone_has_the_templates_tables_and_ends_with_ctrl_c() -> None:
+    with Command(DATABASE) as database:
+        endpoint = database.ready().database
+        client = get_session().create_client(
+            "dynamodb",
+            endpoint_url=endpoint,
+            region_name="us-east-1",
+            aws_access_key_id="local",
+            aws_secret_access_key="local",  # noqa: S106 - nobody's
+        )
+        (table,) = client.list_tables()["TableNames"]
+        described = client.describe_table(TableName=table)["Table"]
+        assert [key["AttributeName"] for key in described["KeySchema"]] == ["task_id", "entry"]
+        assert [index["IndexName"] for index in described["GlobalSecondaryIndexes"]] == ["tasks-by-owner"]
+        assert database.press_ctrl_c() == 0
+        assert not is_served(endpoint)

@@ -1,0 +1,345 @@
+"""What the template promises: routes, rights, logs, safe tables, and a parameter for every setting."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from a2a_lambda import settings
+from msgspec.json import schema
+
+Resources = dict[str, Any]
+
+ROUTES = {
+    "GET /.well-known/agent-card.json": "CardFunction",
+    "HEAD /.well-known/agent-card.json": "CardFunction",
+    "POST /a2a": "RpcFunction",
+    "POST /a2a/{proxy+}": "RpcFunction",
+}
+
+TRACE_ACTIONS = ["xray:PutTraceSegments", "xray:PutTelemetryRecords"]
+LOG_ACTIONS = ["logs:CreateLogStream", "logs:PutLogEvents"]
+# Every function may also write its own log and its traces.
+RIGHTS: dict[str, list[tuple[list[str], dict[str, Any]]]] = {
+    "CardFunction": [],
+    "RpcFunction": [
+        (
+            [
+                "dynamodb:GetItem",
+                "dynamodb:PutItem",
+                "dynamodb:UpdateItem",
+                "dynamodb:Query",
+                "dynamodb:BatchGetItem",
+                "dynamodb:BatchWriteItem",
+            ],
+            {"Fn::GetAtt": ["TasksTable", "Arn"]},
+        ),
+    ],
+}
+
+
+def of_type(resources: Resources, resource_type: str) -> Resources:
+    return {name: body for name, body in resources.items() if body["Type"] == resource_type}
+
+
+def properties(resources: Resources, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = resources[name]["Properties"]
+    return found
+
+
+def references(value: object) -> Iterator[str]:
+    """The logical names that a part of the template refers to, by Ref, Fn::GetAtt or Fn::Sub."""
+    if isinstance(value, list):
+        for item in value:
+            yield from references(item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if key == "Ref":
+                yield item
+            elif key == "Fn::GetAtt":
+                yield item[0]
+            elif key == "Fn::Sub":
+                yield from re.findall(r"\$\{([^}.]+)", item)
+            else:
+                yield from references(item)
+
+
+def target_function(resources: Resources, route: dict[str, Any]) -> str:
+    integration = properties(resources, next(references(route["Target"])))
+    return next(references(integration["IntegrationUri"]))
+
+
+def routes(resources: Resources) -> dict[str, str]:
+    found = (route["Properties"] for route in of_type(resources, "AWS::ApiGatewayV2::Route").values())
+    return {route["RouteKey"]: target_function(resources, route) for route in found}
+
+
+@pytest.fixture(params=sorted(RIGHTS))
+def function(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+# --- The API ---
+
+
+def test_the_routes_lead_to_their_functions(resources: Resources) -> None:
+    assert routes(resources) == ROUTES
+
+
+def test_functions_get_payload_2_events(resources: Resources) -> None:
+    for integration in of_type(resources, "AWS::ApiGatewayV2::Integration").values():
+        assert integration["Properties"]["PayloadFormatVersion"] == "2.0"
+        assert integration["Properties"]["IntegrationType"] == "AWS_PROXY"
+
+
+def test_the_api_may_call_a_function_for_its_own_routes_only(resources: Resources) -> None:
+    api = "arn:${AWS::Partition}:execute-api:${AWS::Region}:${AWS::AccountId}:${HttpApi}"
+
+    permissions = [body["Properties"] for body in of_type(resources, "AWS::Lambda::Permission").values()]
+
+    assert {next(references(permission["FunctionName"])): permission for permission in permissions} == {
+        function: {
+            "Action": "lambda:InvokeFunction",
+            "FunctionName": {"Ref": function},
+            "Principal": "apigateway.amazonaws.com",
+            "SourceArn": {"Fn::Sub": f"{api}/*/{paths}"},
+        }
+        for function, paths in {
+            "CardFunction": "*/.well-known/agent-card.json",
+            "RpcFunction": "POST/a2a*",
+        }.items()
+    }
+
+
+def test_the_stage_throttles_every_route(resources: Resources) -> None:
+    assert properties(resources, "HttpApiStage")["DefaultRouteSettings"] == {
+        "ThrottlingRateLimit": {"Ref": "ThrottlingRate"},
+        "ThrottlingBurstLimit": {"Ref": "ThrottlingBurst"},
+    }
+
+
+def test_changes_reach_the_default_stage_by_themselves(resources: Resources) -> None:
+    stage = properties(resources, "HttpApiStage")
+
+    assert (stage["StageName"], stage["AutoDeploy"]) == ("$default", True)
+
+
+def test_accesses_are_logged_as_json_without_what_a_caller_sent(resources: Resources) -> None:
+    access_log = properties(resources, "HttpApiStage")["AccessLogSettings"]
+
+    assert access_log["DestinationArn"] == {"Fn::GetAtt": ["AccessLogGroup", "Arn"]}
+    assert set(json.loads(access_log["Format"]).values()) == {
+        "$context.requestId",
+        "$context.requestTime",
+        "$context.identity.sourceIp",
+        "$context.routeKey",
+        "$context.status",
+        "$context.responseLength",
+        "$context.responseLatency",
+        "$context.integrationLatency",
+        "$context.error.message",
+        "$context.integrationErrorMessage",
+    }
+
+
+def test_pages_of_the_allowed_origins_may_call_the_api(resources: Resources) -> None:
+    assert properties(resources, "HttpApi")["CorsConfiguration"] == {
+        "AllowOrigins": {"Ref": "AllowedOrigins"},
+        "AllowMethods": ["GET", "HEAD", "POST", "OPTIONS"],
+        "AllowHeaders": [
+            "A2A-Version",
+            "A2A-Extensions",
+            "Authorization",
+            "x-api-key",
+            "Content-Type",
+            "If-None-Match",
+        ],
+        "ExposeHeaders": ["ETag", "Retry-After", "WWW-Authenticate"],
+    }
+
+
+# --- The functions ---
+
+
+def test_the_rights_of_every_function_are_written_down_here(resources: Resources) -> None:
+    assert set(of_type(resources, "AWS::Lambda::Function")) == set(RIGHTS)
+
+
+def test_a_function_may_do_what_it_needs_and_nothing_else(resources: Resources, function: str) -> None:
+    configuration = properties(resources, function)
+    role = properties(resources, next(references(configuration["Role"])))
+    log_group = next(references(configuration["LoggingConfig"]["LogGroup"]))
+
+    statements = [statement for policy in role["Policies"] for statement in policy["PolicyDocument"]["Statement"]]
+
+    assert "ManagedPolicyArns" not in role
+    assert {statement["Effect"] for statement in statements} == {"Allow"}
+    assert [(statement["Action"], statement["Resource"]) for statement in statements] == [
+        (LOG_ACTIONS, {"Fn::GetAtt": [log_group, "Arn"]}),
+        (TRACE_ACTIONS, "*"),
+        *RIGHTS[function],
+    ]
+
+
+def test_no_two_functions_share_a_role(resources: Resources) -> None:
+    roles = [
+        next(references(body["Properties"]["Role"])) for body in of_type(resources, "AWS::Lambda::Function").values()
+    ]
+
+    assert len(roles) == len(set(roles))
+
+
+def test_nobody_gains_rights_outside_the_roles(resources: Resources) -> None:
+    assert not of_type(resources, "AWS::IAM::Policy")
+    assert not of_type(resources, "AWS::IAM::ManagedPolicy")
+
+
+def test_a_function_writes_json_to_a_log_group_of_its_own(resources: Resources, function: str) -> None:
+    logging = properties(resources, function)["LoggingConfig"]
+    group = next(references(logging["LogGroup"]))
+
+    assert (logging["LogFormat"], logging["ApplicationLogLevel"]) == ("JSON", {"Ref": "LogLevel"})
+    assert group in of_type(resources, "AWS::Logs::LogGroup")
+    assert group.removesuffix("LogGroup") == function.removesuffix("Function")
+
+
+def test_a_function_is_traced_and_follows_the_architecture(resources: Resources, function: str) -> None:
+    configuration = properties(resources, function)
+
+    assert configuration["TracingConfig"] == {"Mode": "Active"}
+    assert configuration["Architectures"] == [{"Ref": "Architecture"}]
+
+
+def test_layers_follow_the_architecture_of_the_functions(resources: Resources) -> None:
+    layers = of_type(resources, "AWS::Lambda::LayerVersion").values()
+
+    assert layers
+    for layer in layers:
+        assert layer["Properties"]["CompatibleArchitectures"] == [{"Ref": "Architecture"}]
+
+
+def test_the_api_outlasts_every_function_it_waits_for(resources: Resources) -> None:
+    api_gateway_seconds = 30
+
+    for name in of_type(resources, "AWS::Lambda::Function"):
+        assert properties(resources, name)["Timeout"] < api_gateway_seconds
+
+
+def test_new_code_is_served_at_once(resources: Resources) -> None:
+    """An alias or SnapStart keeps serving old code when only a layer or a parameter has changed."""
+    assert not of_type(resources, "AWS::Lambda::Alias")
+    assert not of_type(resources, "AWS::Lambda::Version")
+
+
+# --- Logs and tables ---
+
+
+def test_no_log_is_kept_for_ever(resources: Resources) -> None:
+    groups = of_type(resources, "AWS::Logs::LogGroup").values()
+
+    assert {group["Properties"]["RetentionInDays"]["Ref"] for group in groups} == {"LogRetentionDays"}
+
+
+def test_tables_survive_the_stack_and_can_be_restored(resources: Resources) -> None:
+    tables = of_type(resources, "AWS::DynamoDB::Table").values()
+
+    assert tables
+    for table in tables:
+        recovery = table["Properties"]["PointInTimeRecoverySpecification"]
+        assert recovery == {"PointInTimeRecoveryEnabled": True}
+        assert table["DeletionPolicy"] == "RetainExceptOnCreate"
+        assert table["UpdateReplacePolicy"] == "Retain"
+
+
+def test_tables_are_encrypted_and_paid_by_the_request(resources: Resources) -> None:
+    for table in of_type(resources, "AWS::DynamoDB::Table").values():
+        assert table["Properties"]["SSESpecification"] == {"SSEEnabled": True}
+        assert table["Properties"]["BillingMode"] == "PAY_PER_REQUEST"
+
+
+def test_expired_tasks_leave_the_table(resources: Resources) -> None:
+    table = properties(resources, "TasksTable")
+
+    assert table["TimeToLiveSpecification"] == {"AttributeName": "expires_at", "Enabled": True}
+
+
+def test_the_index_of_an_owners_tasks_holds_keys_context_and_state_only(resources: Resources) -> None:
+    assert properties(resources, "TasksTable")["GlobalSecondaryIndexes"] == [
+        {
+            "IndexName": "tasks-by-owner",
+            "KeySchema": [
+                {"AttributeName": "owner", "KeyType": "HASH"},
+                {"AttributeName": "status_order", "KeyType": "RANGE"},
+            ],
+            "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["context_id", "state"]},
+        }
+    ]
+
+
+# --- Settings, parameters and outputs ---
+
+
+def settings_of(function: str) -> dict[str, dict[str, Any]]:
+    """The settings that a function reads, by environment variable, as JSON schemas."""
+    settings_type = getattr(settings, function.replace("Function", "Settings"))
+    fields = schema(settings_type)["$defs"][settings_type.__name__]["properties"]
+    return {name.upper(): field for name, field in fields.items()}
+
+
+def variables(resources: Resources, function: str) -> dict[str, Any]:
+    found: dict[str, Any] = properties(resources, function)["Environment"]["Variables"]
+    return found
+
+
+def limits(setting: dict[str, Any]) -> dict[str, Any]:
+    """A setting's default and limits in CloudFormation's words."""
+    words = {"default": "Default", "minimum": "MinValue", "maximum": "MaxValue", "pattern": "AllowedPattern"}
+    found = {word: setting[key] for key, word in words.items() if key in setting}
+    if found.get("Default") == "" and "AllowedPattern" in found:
+        found["AllowedPattern"] = f"^$|{found['AllowedPattern']}"
+    return found
+
+
+def test_a_function_is_given_the_settings_it_reads_and_no_others(resources: Resources, function: str) -> None:
+    loggers_own = {"POWERTOOLS_LOG_LEVEL", "POWERTOOLS_SERVICE_NAME"}
+
+    assert set(variables(resources, function)) == set(settings_of(function)) | loggers_own
+
+
+def test_a_parameter_has_the_default_and_the_limits_of_its_setting(template: dict[str, Any], function: str) -> None:
+    given = variables(template["Resources"], function)
+
+    for name, setting in settings_of(function).items():
+        parameter = template["Parameters"].get(next(references(given[name])), {})
+        assert limits(setting).items() <= parameter.items(), name
+
+
+def test_every_parameter_is_described_and_limited(template: dict[str, Any]) -> None:
+    restrictions = {"AllowedPattern", "AllowedValues", "MinValue"}
+
+    for name, parameter in template["Parameters"].items():
+        assert parameter["Description"], name
+        assert restrictions & set(parameter) or parameter["Type"] == "CommaDelimitedList", name
+
+
+def test_every_parameter_is_used(template: dict[str, Any]) -> None:
+    assert set(template["Parameters"]) <= set(references(template["Resources"]))
+
+
+def test_every_parameter_has_its_place_in_the_console(template: dict[str, Any]) -> None:
+    groups = template["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]
+
+    assert sorted(name for group in groups for name in group["Parameters"]) == sorted(template["Parameters"])
+
+
+def test_every_parameter_has_a_default_so_that_a_deployment_asks_nothing(template: dict[str, Any]) -> None:
+    assert [name for name, parameter in template["Parameters"].items() if "Default" not in parameter] == []
+
+
+def test_the_outputs_tell_where_the_agent_is(template: dict[str, Any]) -> None:
+    assert {name: output["Value"] for name, output in template["Outputs"].items()} == {
+        "AgentCardUrl": {"Fn::Sub": "${HttpApi.ApiEndpoint}/.well-known/agent-card.json"},
+        "EndpointUrl": {"Fn::Sub": "${HttpApi.ApiEndpoint}/a2a"},
+        "TasksTableName": {"Ref": "TasksTable"},
+    }

@@ -1,0 +1,241 @@
+"""What the tests are built from: messages, agents, callers, a clock that stands still and ids that count."""
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+import msgspec
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from a2a_lambda import agent as api
+from a2a_lambda import task
+from a2a_lambda.agent import Agent, AgentProfile, Turn, Update, Updates
+from a2a_lambda.jsonrpc import Answer, Endpoint
+from a2a_lambda.model import (
+    AgentSkill,
+    CancelTaskRequest,
+    GetTaskRequest,
+    Message,
+    Part,
+    Role,
+    SendMessageConfiguration,
+    SendMessageRequest,
+    SendMessageResponse,
+    Task,
+    TaskState,
+)
+from a2a_lambda.operations import Call, Operations
+from a2a_lambda.store import TaskStore
+from a2a_lambda.task import Head, Outcome
+from tests.unit.memory_store import InMemoryTaskStore
+
+Json = Any
+"""A value as it is read from JSON."""
+
+OWNER: Final = "anonymous"
+NOON: Final = 1_790_000_000_000
+"""When tests begin, in milliseconds since the epoch."""
+
+SECOND: Final = 1000
+DAY: Final = 24 * 3600 * SECOND
+
+SKILL: Final = AgentSkill(id="echo", name="Echo", description="Says it again.", tags=["test"])
+PROFILE: Final = AgentProfile(name="Test agent", description="For tests.", version="1.0.0", skills=[SKILL])
+
+Script = Callable[[Turn], Updates]
+
+
+class Clock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self, now: int = NOON) -> None:
+        self.now = now
+
+    def __call__(self) -> int:
+        return self.now
+
+    def advance(self, milliseconds: int) -> None:
+        self.now += milliseconds
+
+
+class Ids:
+    """Ids in the form of the server's own, in the order of their making."""
+
+    _count: ClassVar[Iterator[int]] = itertools.count(1)
+
+    def __call__(self) -> str:
+        return f"00000000-0000-4000-8000-{next(self._count):012x}"
+
+
+def message(
+    content: str | Sequence[Part] = "Hello", *, message_id: str = "msg-1", task_id: str = "", context_id: str = ""
+) -> Message:
+    """Return a client's message."""
+    parts = [Part(text=content)] if isinstance(content, str) else list(content)
+    return Message(message_id, Role.USER, parts, task_id=task_id, context_id=context_id)
+
+
+def texts(messages: Sequence[Message] | UnsetType) -> list[str]:
+    """Return what messages say."""
+    assert messages is not UNSET
+    return [str(part.text) for each in messages for part in each.parts]
+
+
+def agent(script: Script, *, read_only: bool = True, profile: AgentProfile = PROFILE) -> Agent:
+    """Return an agent that answers with a generator function."""
+
+    class Scripted(Agent):
+        card = profile
+
+        def respond(self, turn: Turn) -> Updates:
+            return script(turn)
+
+    class ReadOnly(Scripted):
+        read_only = True
+
+    return ReadOnly() if read_only else Scripted()
+
+
+def yielding(*updates: Update, read_only: bool = True, profile: AgentProfile = PROFILE) -> Agent:
+    """Return an agent that answers every message with the same updates."""
+    return agent(lambda _turn: iter(updates), read_only=read_only, profile=profile)
+
+
+def asking(*, read_only: bool = True) -> Agent:
+    """Return an agent that answers every message with a question."""
+    return yielding(api.input_required("Which one?"), read_only=read_only)
+
+
+def call(*, owner: str = OWNER, extensions: Sequence[str] = (), seconds_left: float = 25.0) -> Call:
+    """Return a caller with time left."""
+    return Call(owner=owner, extensions=extensions, seconds_left=lambda: seconds_left)
+
+
+@dataclass(frozen=True)
+class Server:
+    """The operations of one agent, with what they stand on."""
+
+    operations: Operations
+    store: TaskStore
+    clock: Clock
+
+    def send(
+        self,
+        said: str | Sequence[Part] | Message = "Hello",
+        *,
+        to: str = "",
+        history_length: int | UnsetType = UNSET,
+        caller: Call | None = None,
+    ) -> SendMessageResponse:
+        """Send a message: a new task's, or `to` a task."""
+        sent = said if isinstance(said, Message) else message(said, task_id=to)
+        request = SendMessageRequest(sent, configuration=SendMessageConfiguration(history_length=history_length))
+        return self.operations.send_message(request, caller or call())
+
+    def task(
+        self,
+        said: str | Sequence[Part] | Message = "Hello",
+        *,
+        to: str = "",
+        history_length: int | UnsetType = UNSET,
+        caller: Call | None = None,
+    ) -> Task:
+        """Send a message that is answered with a task, and return that."""
+        response = self.send(said, to=to, history_length=history_length, caller=caller)
+        assert response.task is not UNSET
+        return response.task
+
+    def get(self, task_id: str, *, history_length: int | UnsetType = UNSET, caller: Call | None = None) -> Task:
+        """Read a task."""
+        return self.operations.get_task(GetTaskRequest(task_id, history_length=history_length), caller or call())
+
+    def cancel(self, task_id: str, *, caller: Call | None = None) -> Task:
+        """Cancel a task."""
+        return self.operations.cancel_task(CancelTaskRequest(task_id), caller or call())
+
+
+def server(served: Agent, *, store: TaskStore | None = None, clock: Clock | None = None) -> Server:
+    """Return a server for an agent, with a store in memory unless another is given."""
+    clock = clock or Clock()
+    store = store or InMemoryTaskStore(clock)
+    return Server(Operations(served, store, clock=clock, new_id=Ids()), store, clock)
+
+
+@dataclass(frozen=True)
+class Rpc:
+    """A JSON-RPC endpoint over a store in memory."""
+
+    endpoint: Endpoint
+    store: InMemoryTaskStore
+    clock: Clock
+
+    def answer(self, body: bytes, *, version: str = "1.0", caller: Call | None = None) -> Answer:
+        """Answer a request as it came over the wire."""
+        return self.endpoint.answer(body, version=version, call=caller or call())
+
+    def ask(self, method: str, params: Json = UNSET, *, version: str = "1.0", caller: Call | None = None) -> Json:
+        """Call a method, and return the response object."""
+        request = {"jsonrpc": "2.0", "id": 1, "method": method} | ({} if params is UNSET else {"params": params})
+        body = msgspec.json.encode(request)
+        return msgspec.json.decode(self.answer(body, version=version, caller=caller).body)
+
+    def refusal(self, method: str, params: Json = UNSET, *, version: str = "1.0", caller: Call | None = None) -> Json:
+        """Call a method that must be refused, and return the error object."""
+        response = self.ask(method, params, version=version, caller=caller)
+        assert "error" in response, response
+        return response["error"]
+
+
+def rpc(served: Agent | None = None, *, max_body_bytes: int = 65_536) -> Rpc:
+    """Return a JSON-RPC endpoint for an agent."""
+    clock = Clock()
+    store = InMemoryTaskStore(clock)
+    operations = Operations(served or asking(), store, clock=clock, new_id=Ids())
+    return Rpc(Endpoint(operations, max_body_bytes=max_body_bytes), store, clock)
+
+
+def send_params(**message_fields: Json) -> dict[str, Json]:
+    """Return SendMessage's parameters as JSON, with the message's fields changed; None takes one out."""
+    fields: dict[str, Json] = {"messageId": "msg-1", "role": "ROLE_USER", "parts": [{"text": "Hello"}]} | message_fields
+    return {"message": {name: value for name, value in fields.items() if value is not None}}
+
+
+def begun(*, message_: Message | None = None, owner: str = OWNER, now: int = NOON) -> Head:
+    """Return a new task whose first turn runs."""
+    ids = Ids()
+    first = message_ or message(task_id=ids(), context_id="context-1")
+    return task.begin(owner=owner, message=first, now=now, deadline=now + 25 * SECOND)
+
+
+def ended(head: Head, *updates: Update, now: int | None = None, message_: Message | None = None) -> Head:
+    """Return a task after its running turn, in which the agent gave these updates."""
+    said = message_ or message(task_id=head.task_id, context_id=head.context_id)
+    outcome = Outcome(said, Ids())
+    for update in updates:
+        outcome.apply(update)
+    outcome.close()
+    return task.finish(head, outcome, now=head.status_at if now is None else now)
+
+
+def followed(head: Head, said: str = "And then?", *, now: int | None = None) -> tuple[Head, Message]:
+    """Return a task with the next turn begun, and that turn's message."""
+    at = head.status_at if now is None else now
+    sent = message(said, message_id=f"msg-{head.turn + 1}", task_id=head.task_id, context_id=head.context_id)
+    return task.follow(head, sent, now=at, deadline=at + 25 * SECOND), sent
+
+
+CLOSED_BY: Final[dict[TaskState, tuple[Update, ...]]] = {
+    TaskState.INPUT_REQUIRED: (api.input_required("Which one?"),),
+    TaskState.AUTH_REQUIRED: (api.auth_required("Log in first."),),
+    TaskState.COMPLETED: (),
+    TaskState.FAILED: (api.failed("Broken."),),
+    TaskState.REJECTED: (api.rejected("No."),),
+}
+
+
+def in_state(state: TaskState) -> Head:
+    """Return a task in a state."""
+    head = begun()
+    return ended(head, *CLOSED_BY[state]) if state in CLOSED_BY else replace(head, state=state)
