@@ -5,7 +5,8 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
-from a2a_lambda import apigateway, bootstrap
+from a2a_lambda import apigateway, bootstrap, tally
+from a2a_lambda.observation import report
 from a2a_lambda.operations import Call
 
 logger = Logger(use_rfc3339=True)
@@ -20,6 +21,7 @@ def handler(event: apigateway.Event, context: Any) -> apigateway.Response:
     if (event.get("pathParameters") or {}).get("proxy"):
         return apigateway.NOT_FOUND
     started = time.perf_counter()
+    counts = tally.begin()
     caller = ""
 
     def admit() -> Call:
@@ -33,13 +35,12 @@ def handler(event: apigateway.Event, context: Any) -> apigateway.Response:
 
     version = apigateway.header(event, "a2a-version") or apigateway.parameter(event, "A2A-Version")
     answer = server.endpoint.answer(apigateway.body(event), version=version, admit=admit)
-    logger.info(
-        "request",
-        method=answer.method,
+    report(
+        logger,
+        answer,
+        counts,
         caller=caller,
-        outcome=answer.outcome,
-        status=answer.status,
-        duration_ms=round((time.perf_counter() - started) * 1000, 1),
-        request_id=context.aws_request_id,
+        duration_ms=(time.perf_counter() - started) * 1000,
+        correlation_id=event["requestContext"]["requestId"],
     )
     return apigateway.response(answer.status, answer.body, answer.headers)

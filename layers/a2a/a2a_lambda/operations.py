@@ -8,10 +8,10 @@ import re
 from collections.abc import Callable, Collection
 from typing import Final
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
-from a2a_lambda import task, turns
+from a2a_lambda import tally, task, turns
 from a2a_lambda.agent import Agent, Turn
 from a2a_lambda.capabilities import check_content, check_extensions, input_modes
 from a2a_lambda.errors import TaskNotFoundError, UnavailableError
@@ -102,7 +102,7 @@ class Operations:
             TaskNotFoundError: there is none with this id, or it is another owner's.
         """
         check_extensions(self._agent.card, call.extensions)
-        return present(self._store, self._existing(request.id, call), request.history_length)
+        return self._present(self._existing(request.id, call), request.history_length)
 
     def list_tasks(self, request: ListTasksRequest, call: Call) -> ListTasksResponse:
         """Return a page of the caller's tasks (§3.1.4).
@@ -123,7 +123,9 @@ class Operations:
         check_extensions(self._agent.card, call.extensions)
         if not TASK_ID.fullmatch(request.id):
             raise TaskNotFoundError
-        return present(self._store, self._store.cancel(call.owner, request.id, self._world.clock()), UNSET)
+        canceled = self._store.cancel(call.owner, request.id, self._world.clock())
+        tally.current().finished.append(canceled.state.value)
+        return self._present(canceled, UNSET)
 
     def _existing(self, task_id: str, call: Call) -> Head:
         """Return a task of the caller's, given up if its turn has outlived its deadline."""
@@ -137,11 +139,24 @@ class Operations:
         while task.is_overdue(head, now := self._world.clock()):
             given_up = task.give_up(head, message_id=self._world.new_id(), now=now)
             try:
-                self._store.commit(head, given_up)
+                self._commit(head, given_up)
                 return given_up
             except ConflictError as conflict:
                 head = conflict.current_or_gone()
         return head
+
+    def _commit(self, previous: Head | None, following: Head) -> None:
+        try:
+            self._store.commit(previous, following)
+        except ConflictError:
+            tally.current().conflicts += 1
+            raise
+        if following.state in TERMINAL:
+            tally.current().finished.append(following.state.value)
+
+    def _present(self, head: Head, history_length: int | UnsetType) -> Task:
+        tally.current().task_id = head.task_id
+        return present(self._store, head, history_length)
 
     def _start(self, request: SendMessageRequest, call: Call) -> SendMessageResponse:
         """Begin a task, or answer from the one that this very message has begun already."""
@@ -194,7 +209,7 @@ class Operations:
         """
         claims = not self._agent.read_only
         if claims:
-            self._store.commit(previous, begun)
+            self._commit(previous, begun)
         outcome = Outcome(
             message,
             max_artifact_bytes=self._limits.max_artifact_bytes,
@@ -208,13 +223,13 @@ class Operations:
         if claims:
             finished = self._commit_claimed(begun, finished)
         else:
-            self._store.commit(previous, finished)
-        return SendMessageResponse(task=present(self._store, finished, request.configuration.history_length))
+            self._commit(previous, finished)
+        return SendMessageResponse(task=self._present(finished, request.configuration.history_length))
 
     def _commit_claimed(self, begun: Head, finished: Head) -> Head:
         """Return the task after its claimed turn: as finished, or as whoever ended it meanwhile left it."""
         try:
-            self._store.commit(begun, finished)
+            self._commit(begun, finished)
         except ConflictError as conflict:
             return conflict.current_or_gone()
         return finished
@@ -234,7 +249,7 @@ class Operations:
         ):
             self._world.pause(next(pauses, POLL_SECONDS[-1]))
             head = self._existing(head.task_id, call)
-        return SendMessageResponse(task=present(self._store, head, request.configuration.history_length))
+        return SendMessageResponse(task=self._present(head, request.configuration.history_length))
 
     def _turn(
         self, previous: Head | None, begun: Head, message: Message, request: SendMessageRequest, call: Call

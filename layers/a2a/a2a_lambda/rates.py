@@ -14,6 +14,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from a2a_lambda import tally
 from a2a_lambda.errors import RateLimitedError, UnavailableError
 from a2a_lambda.tables import RefusedError, Table, number
 
@@ -81,6 +82,7 @@ class TableLimiter:
                     self._lease_tokens(subject, bucket, now)
                 except UnavailableError:
                     log.warning("rate limit not applied: its table does not answer")
+                    tally.current().unlimited += 1
                     return
             bucket.tokens -= 1
 

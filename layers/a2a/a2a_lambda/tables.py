@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from botocore.exceptions import ClientError, HTTPClientError
 from botocore.exceptions import ConnectionError as BotoConnectionError
 
+from a2a_lambda import tally
 from a2a_lambda.errors import UnavailableError
 
 if TYPE_CHECKING:
@@ -42,6 +43,9 @@ TRY_AGAIN: Final = frozenset(
 """The error codes that say nothing about the request, only about the moment."""
 
 
+METERED: Final[Any] = {"ReturnConsumedCapacity": "TOTAL"}
+
+
 class RefusedError(Exception):
     """A conditional write found its condition broken. `current` is the item as it stands, {} if there is none."""
 
@@ -61,7 +65,8 @@ class Table:
     def get(self, key: Item) -> Item | None:
         """Return an item as last written, None where there is none."""
         with _unavailable():
-            answer = self._client.get_item(TableName=self._name, Key=key, ConsistentRead=True)
+            answer = self._client.get_item(TableName=self._name, Key=key, ConsistentRead=True, **METERED)
+        tally.current().add_call(answer)
         return answer.get("Item")
 
     def put(self, item: Item, **condition: Any) -> None:
@@ -83,7 +88,7 @@ class Table:
     def delete(self, key: Item) -> None:
         """Delete an item, if it is there."""
         with _unavailable():
-            self._client.delete_item(TableName=self._name, Key=key)
+            tally.current().add_call(self._client.delete_item(TableName=self._name, Key=key, **METERED))
 
     def put_all(self, items: Sequence[Item]) -> None:
         """Write items whole, in no order."""
@@ -100,7 +105,8 @@ class Table:
             left: Any = {self._name: {"Keys": batch, "ConsistentRead": True}}
             for wait in _backoff():
                 with _unavailable():
-                    answer = self._client.batch_get_item(RequestItems=left)
+                    answer = self._client.batch_get_item(RequestItems=left, **METERED)
+                tally.current().add_call(answer)
                 items += answer["Responses"].get(self._name, [])
                 left = answer["UnprocessedKeys"]
                 if not left:
@@ -117,7 +123,8 @@ class Table:
         """Yield the answers of a query, page after page: `Items`, `Count`, `ScannedCount`, `LastEvaluatedKey`."""
         while True:
             with _unavailable():
-                page = cast("Item", self._client.query(TableName=self._name, **arguments))
+                page = cast("Item", self._client.query(TableName=self._name, **arguments, **METERED))
+            tally.current().add_call(page)
             yield page
             if "LastEvaluatedKey" not in page:
                 return
@@ -127,12 +134,14 @@ class Table:
         try:
             with _unavailable():
                 answer: dict[str, Item] = call(
-                    TableName=self._name, ReturnValuesOnConditionCheckFailure="ALL_OLD", **arguments
+                    TableName=self._name, ReturnValuesOnConditionCheckFailure="ALL_OLD", **METERED, **arguments
                 )
         except ClientError as error:
             if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
                 raise
+            tally.current().add_call({})
             raise RefusedError(cast("Item", error.response.get("Item", {}))) from error
+        tally.current().add_call(answer)
         return answer.get("Attributes", {})
 
     def _write_all(self, requests: Sequence[Any]) -> None:
@@ -140,7 +149,9 @@ class Table:
             left: Any = {self._name: batch}
             for wait in _backoff():
                 with _unavailable():
-                    left = self._client.batch_write_item(RequestItems=left)["UnprocessedItems"]
+                    answer = self._client.batch_write_item(RequestItems=left, **METERED)
+                tally.current().add_call(answer)
+                left = answer["UnprocessedItems"]
                 if not left:
                     break
                 wait()

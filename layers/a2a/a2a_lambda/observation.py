@@ -1,0 +1,62 @@
+"""What an operator sees of a request: one log line, and metrics. No message text, no credential.
+
+A metric is a log line too, in CloudWatch's embedded metric format, from which CloudWatch makes it without a call:
+Requests by method and outcome, Tasks by final state, AuthenticationFailures, LimitedRequests, Conflicts, and
+UnlimitedRequests, which are those that passed because the rate could not be looked up.
+"""
+
+import os
+from collections.abc import Iterator
+from typing import Final
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.metrics import MetricUnit, single_metric
+
+from a2a_lambda.errors import PermissionDeniedError, RateLimitedError, UnauthenticatedError
+from a2a_lambda.jsonrpc import Answer
+from a2a_lambda.tally import Tally
+
+Metric = tuple[str, int, dict[str, str]]
+"""A name, a count and dimensions."""
+
+METRICS_DISABLED: Final = "POWERTOOLS_METRICS_DISABLED"
+"""Powertools' own switch, which the local gateway sets: nobody reads metrics off a terminal."""
+
+
+def report(
+    logger: Logger, answer: Answer, tally: Tally, *, caller: str, duration_ms: float, correlation_id: str
+) -> None:
+    """Write down what came of a request. The correlation id is API Gateway's name for the request."""
+    logger.info(
+        "request",
+        method=answer.method,
+        caller=caller,
+        task_id=tally.task_id,
+        outcome=answer.outcome,
+        status=answer.status,
+        duration_ms=round(duration_ms, 1),
+        dynamodb_calls=tally.calls,
+        dynamodb_units=tally.units,
+        correlation_id=correlation_id,
+    )
+    if os.environ.get(METRICS_DISABLED, "").lower() == "true":
+        return
+    for name, count, dimensions in metrics(answer, tally):
+        with single_metric(name=name, unit=MetricUnit.Count, value=count) as metric:
+            for dimension, value in dimensions.items():
+                metric.add_dimension(dimension, value)
+
+
+def metrics(answer: Answer, tally: Tally) -> Iterator[Metric]:
+    """Yield the metrics of a request."""
+    yield "Requests", 1, {"method": answer.method or "none", "outcome": answer.outcome}
+    for state in tally.finished:
+        yield "Tasks", 1, {"state": state}
+    if isinstance(answer.error, UnauthenticatedError | PermissionDeniedError):
+        yield "AuthenticationFailures", 1, {}
+    if isinstance(answer.error, RateLimitedError):
+        yield "LimitedRequests", 1, {}
+    if tally.conflicts:
+        yield "Conflicts", tally.conflicts, {}
+    if tally.unlimited:
+        yield "UnlimitedRequests", tally.unlimited, {}
