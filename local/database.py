@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from local.server import HOST, port_of, serve_in_background
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
+ROOT = Path(__file__).parent.parent
 THREADS = 16
 
 
@@ -70,8 +72,9 @@ class DatabaseProcess:
 
     def __init__(self, listener: socket.socket) -> None:
         self.endpoint = endpoint_of(listener)
-        self._process = subprocess.Popen(  # noqa: S603 - this very program
+        self._process = subprocess.Popen(
             [sys.executable, "-m", "local", "database", "--socket", str(listener.fileno())],
+            cwd=ROOT,
             stdin=subprocess.PIPE,
             pass_fds=[listener.fileno()],
             start_new_session=True,
