@@ -9,7 +9,8 @@ An agent is a class with a profile and a generator:
         def respond(self, turn: Turn) -> Updates:
             if not turn.text:
                 yield input_required("Whom shall I greet?")
-                return
+
+Return:
             yield artifact(f"Hello, {turn.text}!", name="greeting")
 
 What becomes of the updates is decided by `task`, not here.

@@ -54,6 +54,8 @@ class ProtocolError(Exception):
 
 
 class JSONParseError(ProtocolError):
+    """The body is not JSON (§9.5)."""
+
     code = -32700
     standard_message = "Invalid JSON payload"
 
@@ -77,21 +79,29 @@ class ViolationsError(ProtocolError):
 
 
 class InvalidRequestError(ViolationsError):
+    """The body is JSON, but not a JSON-RPC request object (§9.5)."""
+
     code = -32600
     standard_message = "Request payload validation error"
 
 
 class MethodNotFoundError(ProtocolError):
+    """The protocol has no such method (§9.5)."""
+
     code = -32601
     standard_message = "Method not found"
 
 
 class InvalidParamsError(ViolationsError):
+    """The parameters break rules of their operation (§9.5)."""
+
     code = -32602
     standard_message = "Invalid parameters"
 
 
 class InternalError(ProtocolError):
+    """A fault of the server, of which the log says more than the caller is told (§9.5)."""
+
     code = -32603
     standard_message = "Internal error"
 
@@ -107,48 +117,64 @@ class UnavailableError(InternalError):
 
 
 class TaskNotFoundError(ProtocolError):
+    """The task does not exist, or is not the caller's: nobody can tell which (§3.3.2)."""
+
     code = -32001
     reason = "TASK_NOT_FOUND"
     standard_message = "Task not found"
 
 
 class TaskNotCancelableError(ProtocolError):
+    """The task is finished (§3.1.5)."""
+
     code = -32002
     reason = "TASK_NOT_CANCELABLE"
     standard_message = "Task cannot be canceled"
 
 
 class PushNotificationNotSupportedError(ProtocolError):
+    """The agent card declares no push notifications (§3.3.4)."""
+
     code = -32003
     reason = "PUSH_NOTIFICATION_NOT_SUPPORTED"
     standard_message = "Push notifications are not supported by this agent"
 
 
 class UnsupportedOperationError(ProtocolError):
+    """The agent, or the task in its state, does not take part in this (§3.3.2)."""
+
     code = -32004
     reason = "UNSUPPORTED_OPERATION"
     standard_message = "This operation is not supported"
 
 
 class ContentTypeNotSupportedError(ProtocolError):
+    """A part holds what the agent does not take (§3.1.1)."""
+
     code = -32005
     reason = "CONTENT_TYPE_NOT_SUPPORTED"
     standard_message = "Content type is not supported by this agent"
 
 
 class InvalidAgentResponseError(ProtocolError):
+    """The agent broke the rules for its updates. Its task fails; no caller is told this (§3.3.2)."""
+
     code = -32006
     reason = "INVALID_AGENT_RESPONSE"
     standard_message = "The agent's response was invalid"
 
 
 class ExtensionSupportRequiredError(ProtocolError):
+    """The client did not list an extension that the agent requires (§4.6)."""
+
     code = -32008
     reason = "EXTENSION_SUPPORT_REQUIRED"
     standard_message = "This agent requires an extension that the client did not list"
 
 
 class VersionNotSupportedError(ProtocolError):
+    """The request asks for another version of the protocol (§3.6.2)."""
+
     code = -32009
     reason = "VERSION_NOT_SUPPORTED"
     standard_message = "This A2A version is not supported"
@@ -179,6 +205,8 @@ class UnauthenticatedError(ServerError):
 
 
 class PermissionDeniedError(ServerError):
+    """The caller is known, and may not do this."""
+
     http_status = 403
     reason = "PERMISSION_DENIED"
     standard_message = "The caller may not do this"
@@ -206,6 +234,8 @@ class RateLimitedError(ServerError):
 
 
 class PayloadTooLargeError(ServerError):
+    """The body is longer than the server reads."""
+
     http_status = 413
     reason = "PAYLOAD_TOO_LARGE"
     standard_message = "Request body is too large"

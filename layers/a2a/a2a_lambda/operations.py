@@ -140,9 +140,10 @@ class Operations:
             given_up = task.give_up(head, message_id=self._world.new_id(), now=now)
             try:
                 self._commit(head, given_up)
-                return given_up
             except ConflictError as conflict:
                 head = conflict.current_or_gone()
+            else:
+                return given_up
         return head
 
     def _commit(self, previous: Head | None, following: Head) -> None:

@@ -93,18 +93,8 @@ def _reader(info: inspect.Type, rules: Mapping[tuple[type, str], Rule]) -> Reade
             return _string_reader(info.max_length)
         case inspect.IntType():
             return _integer_reader(info.ge, info.le)
-        case inspect.DateTimeType():
-            return _read_timestamp
-        case inspect.BoolType():
-            return _read_boolean
-        case inspect.BytesType():
-            return _read_bytes
-        case inspect.DictType():
-            return _read_object
-        case inspect.AnyType():
-            return _read_anything
         case _:
-            raise TypeError(f"no reader for {info}")
+            return PLAIN_READERS[type(info)]
 
 
 def _refuse(violations: Violations, path: str, rule: str) -> Any:
@@ -246,3 +236,13 @@ def _read_object(value: Any, path: str, violations: Violations) -> Any:
 
 def _read_anything(value: Any, _path: str, _violations: Violations) -> Any:
     return value
+
+
+PLAIN_READERS: Final[dict[type[inspect.Type], Reader]] = {
+    inspect.AnyType: _read_anything,
+    inspect.BoolType: _read_boolean,
+    inspect.BytesType: _read_bytes,
+    inspect.DateTimeType: _read_timestamp,
+    inspect.DictType: _read_object,
+}
+"""The types that are read alike wherever they stand."""
