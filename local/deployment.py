@@ -194,27 +194,26 @@ def _routes(template: Template, functions: Mapping[str, Function]) -> tuple[Rout
         if uri is None or uri[1] not in functions:
             raise TemplateError(f"integration {target} leads to no function of this template")
         timeout = float(text(integration.get("TimeoutInMillis", DEFAULT_INTEGRATION_TIMEOUT))) / 1000
-        routes.append(Route(text(properties["RouteKey"]), functions[uri[1]].name, timeout))
+        routes.append(Route(text(properties["RouteKey"]), uri[1], timeout))
     return tuple(routes)
 
 
 def _cors(template: Template) -> Cors | None:
     for properties in _properties(template, "AWS::ApiGatewayV2::Api").values():
-        cors = mapping(properties.get("CorsConfiguration"))
-        if cors:
-
-            def names(key: str, cors: dict[str, Value] = cors) -> tuple[str, ...]:
-                return tuple(text(item) for item in sequence(cors.get(key)))
-
+        if cors := mapping(properties.get("CorsConfiguration")):
             return Cors(
-                origins=names("AllowOrigins"),
-                methods=names("AllowMethods"),
-                headers=names("AllowHeaders"),
-                exposed=names("ExposeHeaders"),
+                origins=_texts(cors.get("AllowOrigins")),
+                methods=_texts(cors.get("AllowMethods")),
+                headers=_texts(cors.get("AllowHeaders")),
+                exposed=_texts(cors.get("ExposeHeaders")),
                 max_age=text(cors["MaxAge"]) if "MaxAge" in cors else None,
                 credentials=text(cors.get("AllowCredentials", False)) == "true",
             )
     return None
+
+
+def _texts(value: Value) -> tuple[str, ...]:
+    return tuple(text(item) for item in sequence(value))
 
 
 CREATION_PROPERTIES = (

@@ -26,4 +26,4 @@ class FunctionExitedError(LocalError):
 
 
 class DatabaseUnreachableError(LocalError):
-    """No DynamoDB answers at the endpoint."""
+    """No DynamoDB answers at the endpoint, or it refuses to."""

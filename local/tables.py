@@ -22,13 +22,15 @@ def create_missing_tables(endpoint: str, tables: Iterable[Table]) -> None:
     Raises DatabaseUnreachableError.
     """
     config = Config(connect_timeout=5, retries={"total_max_attempts": 2})
-    client = get_session().create_client("dynamodb", endpoint_url=endpoint, config=config)
     try:
+        client = get_session().create_client("dynamodb", endpoint_url=endpoint, config=config)
         for table in tables:
             if not _exists(client, table.name):
                 _create(client, table)
     except (exceptions.ConnectionError, exceptions.HTTPClientError) as error:
         raise DatabaseUnreachableError(f"no DynamoDB answers at {endpoint}") from error
+    except (exceptions.BotoCoreError, exceptions.ClientError, ValueError) as error:
+        raise DatabaseUnreachableError(f"the DynamoDB at {endpoint} cannot be used: {error}") from error
 
 
 def _exists(client: Any, name: str) -> bool:

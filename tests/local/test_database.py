@@ -161,6 +161,22 @@ def test_no_credentials_and_no_region_choose_the_database() -> None:
     assert one_database("") == ""
 
 
+@pytest.mark.parametrize("endpoint", ["x", "127.0.0.1:8000", "http://"])
+def test_what_is_no_address_is_an_error(endpoint: str) -> None:
+    with pytest.raises(DatabaseUnreachableError, match=endpoint):
+        create_missing_tables(endpoint, [table("any", "id")])
+
+
+def test_a_database_without_the_right_to_use_it_is_an_error(dynamodb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "none")
+    monkeypatch.setenv("AWS_CONFIG_FILE", "none")
+    with pytest.raises(DatabaseUnreachableError, match="credentials"):
+        create_missing_tables(dynamodb, [table("any", "id")])
+
+
 def test_a_database_that_is_not_there_is_an_error() -> None:
     listener = listen(0)
     endpoint = endpoint_of(listener)

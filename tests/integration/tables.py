@@ -1,0 +1,155 @@
+"""The tasks table as the template describes it, and what tests watch and disturb about its client."""
+
+import contextlib
+import functools
+import itertools
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import botocore.session
+from botocore.awsrequest import AWSResponse
+from botocore.config import Config
+
+from a2a_lambda.agent import Agent
+from a2a_lambda.bootstrap import CLIENT_CONFIG
+from a2a_lambda.dynamodb import DynamoDBTaskStore
+from local.deployment import read_deployment
+from tests.unit.factories import Clock, Ids, Server, server
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+TEMPLATE: Final = Path(__file__).resolve().parents[2] / "template.yaml"
+RETENTION_DAYS: Final = 30
+
+Item = dict[str, Any]
+
+
+def new_client(endpoint: str | None = None, config: Config | None = None) -> "DynamoDBClient":
+    """Return a client as the function has it, which tries once where nothing else is asked for."""
+    once = CLIENT_CONFIG.merge(Config(retries={"total_max_attempts": 1, "mode": "standard"}))
+    client: DynamoDBClient = _session().create_client("dynamodb", endpoint_url=endpoint, config=config or once)
+    return client
+
+
+@functools.cache
+def _session() -> Any:
+    """Return a session that has read the service's description once for all tests."""
+    return botocore.session.get_session()
+
+
+@functools.cache
+def described() -> Mapping[str, Any]:
+    """Return what the template says of the table."""
+    (table,) = read_deployment(TEMPLATE, {}).tables
+    return table.creation
+
+
+@dataclass
+class Tasks:
+    """A tasks table of its own, and the client that the store under test uses."""
+
+    client: "DynamoDBClient"
+    clock: Clock = field(default_factory=Clock)
+    calls: list[str] = field(default_factory=list)
+    """The names of the store's DynamoDB calls, in order."""
+    name: str = ""
+
+    _numbers: ClassVar[Iterator[int]] = itertools.count(1)
+
+    def __post_init__(self) -> None:
+        """Create the table, and begin to note the calls."""
+        self.name = f"Tasks-{next(self._numbers)}"
+        creation: Any = {**described(), "TableName": self.name}
+        self.client.create_table(**creation)
+        self.client.meta.events.register(
+            "before-call.dynamodb", lambda model, **_rest: self.calls.append(model.name), unique_id=self.name
+        )
+
+    def store(self, client: Any = None, *, retention_days: int = RETENTION_DAYS) -> DynamoDBTaskStore:
+        """Return a store over the table."""
+        return DynamoDBTaskStore(
+            client or self.client, self.name, retention_days=retention_days, clock=self.clock, new_id=Ids()
+        )
+
+    def serve(self, agent: Agent, client: Any = None) -> Server:
+        """Return a server whose tasks are kept in the table."""
+        return server(agent, store=self.store(client), clock=self.clock)
+
+    def items(self, task_id: str) -> dict[str, Item]:
+        """Return all items of a task, by their sort keys."""
+        with self.unobserved():
+            found = self.client.query(
+                TableName=self.name,
+                KeyConditionExpression="task_id = :t",
+                ExpressionAttributeValues={":t": {"S": task_id}},
+            )
+        return {item["entry"]["S"]: dict(item) for item in found["Items"]}
+
+    def all_items(self) -> list[Item]:
+        """Return every item of the table."""
+        with self.unobserved():
+            return [dict(item) for item in self.client.scan(TableName=self.name)["Items"]]
+
+    @contextlib.contextmanager
+    def unobserved(self) -> Iterator[None]:
+        """Leave calls out of `calls`."""
+        noted = len(self.calls)
+        yield
+        del self.calls[noted:]
+
+    def calls_of(self, action: Callable[[], object]) -> list[str]:
+        """Return the calls that an action makes."""
+        self.calls.clear()
+        action()
+        return list(self.calls)
+
+    def before(self, operation: str, action: Callable[[], object], *, at: int = 1) -> None:
+        """Carry out an action once, just before the store's next (or `at`th) call of an operation is sent."""
+        event = f"before-call.dynamodb.{operation}"
+        left = itertools.count(at - 1, -1)
+
+        def act(**_call: Any) -> None:
+            if next(left) == 0:
+                self.client.meta.events.unregister(event, act)
+                action()
+
+        self.client.meta.events.register(event, act)
+
+    def answer(self, operation: str, *answers: AWSResponse | Exception) -> None:
+        """Answer the store's next calls of an operation in DynamoDB's place, or fail to."""
+        event = f"before-send.dynamodb.{operation}"
+        left = list(answers)
+
+        def respond(**_request: Any) -> AWSResponse | None:
+            answer = left.pop(0)
+            if not left:
+                self.client.meta.events.unregister(event, respond)
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+        self.client.meta.events.register_first(event, respond)
+
+
+class _Body:
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def stream(self) -> Iterator[bytes]:
+        yield self._content
+
+
+def response(status: int, **body: Any) -> AWSResponse:
+    """Return an answer in DynamoDB's form."""
+    content = json.dumps(body).encode()
+    headers = {"Content-Type": "application/x-amz-json-1.0", "Content-Length": str(len(content))}
+    return AWSResponse("http://dynamodb", status, headers, _Body(content))
+
+
+def error(code: str, status: int = 400) -> AWSResponse:
+    """Return one of DynamoDB's errors."""
+    return response(status, __type=f"com.amazonaws.dynamodb.v20120810#{code}", message="no")
