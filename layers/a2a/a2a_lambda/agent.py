@@ -7,11 +7,10 @@ An agent is a class with a profile and a generator:
         card = AgentProfile(name="Greeter", description="Says hello", version="1.0.0", skills=[...])
 
         def respond(self, turn: Turn) -> Updates:
-            if not turn.text:
+            if turn.text:
+                yield artifact(f"Hello, {turn.text}!", name="greeting")
+            else:
                 yield input_required("Whom shall I greet?")
-
-Return:
-            yield artifact(f"Hello, {turn.text}!", name="greeting")
 
 What becomes of the updates is decided by `task`, not here.
 """
