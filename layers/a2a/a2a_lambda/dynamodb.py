@@ -25,7 +25,7 @@ from a2a_lambda.model import Artifact, Message
 from a2a_lambda.outcome import TERMINAL, ArtifactDelta
 from a2a_lambda.store import ConflictError, Page, TaskFilter
 from a2a_lambda.tables import Item, RefusedError, Table, batches, number
-from a2a_lambda.task import Content, Head, fold_artifacts, within
+from a2a_lambda.task import MESSAGE_WINDOW, Content, Head, fold_artifacts, within
 
 INDEX: Final = "tasks-by-owner"
 
@@ -127,10 +127,10 @@ class DynamoDBTaskStore:
             TaskNotFoundError: it does not exist.
             TaskNotCancelableError: it is finished.
         """
-        write = self._new_id()
+        write, created_at = self._new_id(), now
         while True:
             try:
-                return self._cancel_at(owner, task_id, now, write)
+                return self._cancel_at(owner, task_id, now, created_at, write)
             except RefusedError as refused:
                 head = self._visible(refused.current, owner)
                 if head is None:
@@ -140,15 +140,23 @@ class DynamoDBTaskStore:
                 if head.state in TERMINAL:
                     state = head.state.value
                     raise TaskNotCancelableError(f"The task is finished ({state})", state=state) from refused
-                now = head.status_at
+                now, created_at = max(now, head.status_at), head.created_at
 
-    def _cancel_at(self, owner: str, task_id: str, status_at: int, write: str) -> Head:
+    def _cancel_at(self, owner: str, task_id: str, status_at: int, created_at: int, write: str) -> Head:
         """Cancel the task with this time of its state, which never goes back: lists rely on that.
 
+        Args:
+            owner: the owner.
+            task_id: the task.
+            status_at: the time of the cancellation.
+            created_at: when the task was created, or later within the time in which a task takes messages.
+            write: the id of this write.
+
         Raises:
-            RefusedError: the task does not exist, is finished, or changed its state after that time.
+            RefusedError: the task does not exist, is finished, was created long before, or changed its state later.
         """
         same_owner, not_expired, not_later = "#owner = :owner", "expires_at > :now", "status_at <= :status_at"
+        not_older = "created_at >= :created_since"
         canceled = self._table.update(
             items.key(task_id, items.HEAD),
             UpdateExpression=(
@@ -156,12 +164,13 @@ class DynamoDBTaskStore:
                 "expires_at = :expires_at, #write = :write, revision = revision + :one "
                 "REMOVE deadline, status_message"
             ),
-            ConditionExpression=f"{same_owner} AND {not_expired} AND {not_later} AND {NOT_TERMINAL}",
+            ConditionExpression=f"{same_owner} AND {not_expired} AND {not_later} AND {not_older} AND {NOT_TERMINAL}",
             ExpressionAttributeNames={"#state": "state", "#owner": "owner", "#write": "write"},
             ExpressionAttributeValues={
                 ":status_at": number(status_at),
                 ":status_order": {"S": items.status_order(task_id, status_at)},
-                ":expires_at": items.head_expiry(status_at, self._retention),
+                ":expires_at": items.head_expiry(created_at, status_at, self._retention),
+                ":created_since": number(min(created_at, status_at - MESSAGE_WINDOW)),
                 ":write": {"S": write},
                 ":one": number(1),
                 ":owner": {"S": owner},

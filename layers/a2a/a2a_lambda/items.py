@@ -50,7 +50,7 @@ class Writer:
             "status_at": number(head.status_at),
             "status_order": {"S": status_order(head.task_id, head.status_at)},
             "created_at": number(head.created_at),
-            "expires_at": head_expiry(head.status_at, self._retention),
+            "expires_at": head_expiry(head.created_at, head.status_at, self._retention),
             "revision": number(head.revision),
             "turn": number(head.turn),
             "artifact_turns": number(head.artifact_turns),
@@ -82,12 +82,11 @@ class Writer:
         self._leave(entry, content=self._place(content, entry), **more)
 
     def _leave(self, entry: str, **attributes: Item) -> None:
-        expires_at = (self._head.created_at + MESSAGE_WINDOW) // 1000 + self._retention
         self.beside.append(
             {
                 **key(self._head.task_id, entry),
                 "owner": {"S": self._head.owner},
-                "expires_at": number(expires_at),
+                "expires_at": beside_expiry(self._head.created_at, self._retention),
                 **attributes,
             }
         )
@@ -175,6 +174,11 @@ def piece_entries(beside: Beside) -> list[str]:
     return [f"{beside.key}#{index}" for index in range(beside.items)]
 
 
-def head_expiry(status_at: int, retention_seconds: int) -> Item:
-    """Return when a head expires, in seconds since the epoch."""
-    return number(status_at // 1000 + retention_seconds)
+def head_expiry(created_at: int, status_at: int, retention_seconds: int) -> Item:
+    """Return when a head expires, in seconds since the epoch: never later than what lies beside it."""
+    return number(min(status_at, created_at + MESSAGE_WINDOW) // 1000 + retention_seconds)
+
+
+def beside_expiry(created_at: int, retention_seconds: int) -> Item:
+    """Return when what lies beside a head expires, in seconds since the epoch."""
+    return number((created_at + MESSAGE_WINDOW) // 1000 + retention_seconds)
