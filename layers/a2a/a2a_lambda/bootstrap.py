@@ -23,7 +23,6 @@ from a2a_lambda.dynamodb import DynamoDBTaskStore
 from a2a_lambda.jsonrpc import Endpoint
 from a2a_lambda.keys import TableKeys
 from a2a_lambda.loading import load_agent
-from a2a_lambda.markers import TableMarkers
 from a2a_lambda.operations import Operations, World
 from a2a_lambda.rates import TableLimiter
 from a2a_lambda.settings import RpcSettings
@@ -100,13 +99,13 @@ def rpc_server(environ: Mapping[str, str] = os.environ) -> Server:
     operations = Operations(
         load_agent(configured.a2a_agent),
         store,
-        TableMarkers(callers, window_seconds=window, clock=clock) if window else None,
         task.Limits(
             max_messages=configured.max_messages,
             max_artifact_bytes=configured.max_artifact_bytes,
             max_task_bytes=configured.max_task_bytes,
         ),
         World(clock=clock, new_id=new_id, pause=time.sleep),
+        window_seconds=window,
     )
     limits = validation.Limits(max_parts=configured.max_parts, max_text_chars=configured.max_text_chars)
     return Server(

@@ -25,7 +25,7 @@ from a2a_lambda.model import Artifact, Message
 from a2a_lambda.outcome import TERMINAL, ArtifactDelta
 from a2a_lambda.store import ConflictError, Page, TaskFilter
 from a2a_lambda.tables import Item, RefusedError, Table, batches, number
-from a2a_lambda.task import MESSAGE_WINDOW, Content, Head, fold_artifacts, within
+from a2a_lambda.task import MESSAGE_WINDOW, Content, DirectReply, Head, fold_artifacts, within
 
 INDEX: Final = "tasks-by-owner"
 
@@ -75,6 +75,10 @@ class DynamoDBTaskStore:
 
     def read(self, owner: str, task_id: str) -> Head | None:
         """Return the task as last written (never an older state), or None where it does not exist."""
+        return _task(self.begun(owner, task_id))
+
+    def begun(self, owner: str, task_id: str) -> Head | DirectReply | None:
+        """Return what the message has come to whose task has this id: a task, a direct reply, or nothing."""
         return self._visible(self._table.get(items.key(task_id, items.HEAD)), owner)
 
     def find(self, owner: str, task_id: str, message_key: str) -> tuple[Head | None, bool]:
@@ -86,7 +90,7 @@ class DynamoDBTaskStore:
         """
         keys = [items.key(task_id, entry) for entry in (items.HEAD, items.note_entry(message_key))]
         found = {item["entry"]["S"]: item for item in self._owned(owner, keys)}
-        head = self._visible(found.get(items.HEAD), owner)
+        head = _task(self._visible(found.get(items.HEAD), owner))
         if head is None:
             return None, False
         now = self._clock()
@@ -112,11 +116,24 @@ class DynamoDBTaskStore:
                 writer.note(self._clock() // 1000 + self._window)
         head = writer.head()
         self._table.put_all(writer.beside)
+        self._put(head, following.owner, write, _condition_at(previous))
+
+    def keep_reply(self, reply: DirectReply) -> None:
+        """Keep a direct reply, for as long as a copy of its message may come.
+
+        Raises:
+            ConflictError: the message has come to something already.
+        """
+        write = self._new_id()
+        item = items.reply_item(reply, self._clock() // 1000 + self._window)
+        self._put({**item, "write": {"S": write}}, reply.owner, write, _condition_at(None))
+
+    def _put(self, item: Item, owner: str, write: str, condition: dict[str, Any]) -> None:
         try:
-            self._table.put(head, **_condition_at(previous))
+            self._table.put(item, **condition)
         except RefusedError as refused:
             if refused.current.get("write") != {"S": write}:
-                raise ConflictError(self._visible(refused.current, following.owner)) from refused
+                raise ConflictError(self._visible(refused.current, owner)) from refused
 
     def cancel(self, owner: str, task_id: str, now: int) -> Head:
         """Cancel the task whatever it is doing, and return it.
@@ -132,7 +149,7 @@ class DynamoDBTaskStore:
             try:
                 return self._cancel_at(owner, task_id, now, created_at, write)
             except RefusedError as refused:
-                head = self._visible(refused.current, owner)
+                head = _task(self._visible(refused.current, owner))
                 if head is None:
                     raise TaskNotFoundError from refused
                 if refused.current["write"] == {"S": write}:
@@ -286,7 +303,7 @@ class DynamoDBTaskStore:
     def _listed(self, owner: str, wanted: TaskFilter, places: Sequence[str]) -> Iterator[tuple[Head, str]]:
         """Yield the tasks that are still where the index says, in its order."""
         keys = [items.key(items.task_of(place), items.HEAD) for place in places]
-        heads = {item["task_id"]["S"]: self._visible(item, owner) for item in self._owned(owner, keys)}
+        heads = {item["task_id"]["S"]: _task(self._visible(item, owner)) for item in self._owned(owner, keys)}
         for place in places:
             task_id = items.task_of(place)
             head = heads.get(task_id)
@@ -295,11 +312,11 @@ class DynamoDBTaskStore:
 
     # Items
 
-    def _visible(self, item: Item | None, owner: str) -> Head | None:
-        """Return an item as a head, unless it is missing, another owner's or expired."""
+    def _visible(self, item: Item | None, owner: str) -> Head | DirectReply | None:
+        """Return an item as what it holds, unless it is missing, another owner's or expired."""
         if not item or item["owner"]["S"] != owner or int(item["expires_at"]["N"]) <= self._clock() // 1000:
             return None
-        return items.read_head(item)
+        return items.read_begun(item)
 
     def _owned(self, owner: str, keys: Sequence[Item]) -> Iterator[Item]:
         return (item for item in self._table.get_all(keys) if item["owner"]["S"] == owner)
@@ -333,6 +350,10 @@ class DynamoDBTaskStore:
         found = self._owned(head.owner, [items.key(head.task_id, entry) for entry in entries])
         pieces: dict[str, bytes] = {item["entry"]["S"]: item["content"]["B"] for item in found}
         return b"".join(pieces[entry] for entry in entries)
+
+
+def _task(begun: Head | DirectReply | None) -> Head | None:
+    return begun if isinstance(begun, Head) else None
 
 
 def _condition_at(previous: Head | None) -> dict[str, Any]:

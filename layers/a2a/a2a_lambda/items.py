@@ -1,7 +1,7 @@
 """How a task lies in its table: one item a head, and items beside it for what grows.
 
     entry                     holds
-    head                      the task's state and its newest turn
+    head                      the task's state and its newest turn; or the direct reply instead of a task
     turn#000001 …             the messages of each earlier turn
     artifacts#000001 …        what each earlier turn that left artifacts did to them
     message#<key>             at which turn a message was taken, while a copy of it may still come
@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from a2a_lambda.model import TaskState
 from a2a_lambda.tables import Item, number
-from a2a_lambda.task import MESSAGE_WINDOW, Beside, Content, Head
+from a2a_lambda.task import MESSAGE_WINDOW, Beside, Content, DirectReply, Head
 from a2a_lambda.timestamps import format_timestamp
 
 HEAD: Final = "head"
@@ -102,6 +102,29 @@ class Writer:
             piece = content[index * PIECE_BYTES : (index + 1) * PIECE_BYTES]
             self._leave(entry, content={"B": piece})
         return self._place(beside, what)
+
+
+def reply_item(reply: DirectReply, expires_at: int) -> Item:
+    """Return the item of a direct reply, which no index has."""
+    return {
+        **key(reply.task_id, HEAD),
+        "owner": {"S": reply.owner},
+        "created_at": number(reply.created_at),
+        "expires_at": number(expires_at),
+        "reply": {"B": reply.content},
+    }
+
+
+def read_begun(item: Item) -> Head | DirectReply:
+    """Return an item as the head or the direct reply that it holds."""
+    if "reply" not in item:
+        return read_head(item)
+    return DirectReply(
+        task_id=item["task_id"]["S"],
+        owner=item["owner"]["S"],
+        created_at=int(item["created_at"]["N"]),
+        content=item["reply"]["B"],
+    )
 
 
 def read_head(item: Item) -> Head:

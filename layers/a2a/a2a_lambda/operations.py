@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Collection
 from typing import Final
 
+import msgspec
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
@@ -28,15 +29,18 @@ from a2a_lambda.model import (
 )
 from a2a_lambda.outcome import TERMINAL, Outcome
 from a2a_lambda.presentation import present
-from a2a_lambda.retries import Marker, Markers, message_key
+from a2a_lambda.retries import message_key, task_id_for
 from a2a_lambda.store import ConflictError, TaskStore
-from a2a_lambda.task import Head, Limits
+from a2a_lambda.task import DirectReply, Head, Limits
 
 RETRY_MARGIN_SECONDS: Final = 5.0
 """A turn that lost a race is not run again with less time than this."""
 
 WAIT_MARGIN_SECONDS: Final = 3.0
 """Waiting for another's turn ends this long before the function is stopped."""
+
+MAX_KEPT_REPLY: Final = 300_000
+"""The longest direct reply, in bytes, that is kept: a copy of the request is then answered by running again."""
 
 POLL_SECONDS: Final = (0.1, 0.2, 0.4, 1.0)
 """The pauses between looks at a task that is waited for; the last one repeats."""
@@ -69,13 +73,13 @@ class World(Struct, frozen=True, kw_only=True):
 class Operations:
     """The operations for one agent and one store."""
 
-    def __init__(self, agent: Agent, store: TaskStore, markers: Markers | None, limits: Limits, world: World) -> None:
-        """Args: without markers, a message that is sent twice is two messages."""
+    def __init__(self, agent: Agent, store: TaskStore, limits: Limits, world: World, *, window_seconds: int) -> None:
+        """Args: the window is how long a message is remembered, so that a copy is not taken twice; 0: not at all."""
         self._agent = agent
         self._store = store
-        self._markers = markers
         self._limits = limits
         self._world = world
+        self._window = window_seconds * 1000
         self._input_modes = input_modes(agent.card)
 
     def send_message(self, request: SendMessageRequest, call: Call) -> SendMessageResponse:
@@ -160,21 +164,41 @@ class Operations:
         return present(self._store, head, history_length)
 
     def _start(self, request: SendMessageRequest, call: Call) -> SendMessageResponse:
-        """Begin a task, or answer from the one that this very message has begun already."""
-        ours = Marker(self._world.new_id(), request.message.context_id or self._world.new_id())
+        """Begin a task, or answer from what this very message has come to already."""
+        if not self._window:
+            return self._begin(self._world.new_id(), request, call)
         key = message_key(request.message)
-        marker = self._markers.claim(call.owner, key, ours) if self._markers else ours
-        if marker.reply:
-            return SendMessageResponse(message=marker.reply)
-        if marker != ours and (head := self._store.read(call.owner, marker.task_id)):
-            return self._answer(head, request, call)
-        message = replace(request.message, task_id=marker.task_id, context_id=marker.context_id)
-        now = self._world.clock()
-        begun = task.begin(owner=call.owner, message=message, key=key, now=now, deadline=_deadline(now, call))
         try:
-            return self._take_turn(None, begun, message, request, call)
+            return self._begin(task_id_for(call.owner, key), request, call)
         except ConflictError as conflict:
-            return self._answer(conflict.current_or_gone(), request, call)
+            if self._is_recent(conflict.current):
+                return self._repeat(conflict.current, request, call)
+        step = self._world.clock() // self._window
+        earlier = self._store.begun(call.owner, task_id_for(call.owner, key, step - 1))
+        if self._is_recent(earlier):
+            return self._repeat(earlier, request, call)
+        try:
+            return self._begin(task_id_for(call.owner, key, step), request, call)
+        except ConflictError as conflict:
+            return self._repeat(conflict.current, request, call)
+
+    def _is_recent(self, begun: Head | DirectReply | None) -> bool:
+        return begun is not None and self._world.clock() < begun.created_at + self._window
+
+    def _repeat(self, begun: Head | DirectReply | None, request: SendMessageRequest, call: Call) -> SendMessageResponse:
+        """Answer a message from what a copy of it has come to."""
+        if begun is None:
+            raise TaskNotFoundError
+        if isinstance(begun, DirectReply):
+            return SendMessageResponse(message=msgspec.json.decode(begun.content, type=Message))
+        return self._answer(begun, request, call)
+
+    def _begin(self, task_id: str, request: SendMessageRequest, call: Call) -> SendMessageResponse:
+        context_id = request.message.context_id or self._world.new_id()
+        message = replace(request.message, task_id=task_id, context_id=context_id)
+        key, now = message_key(request.message), self._world.clock()
+        begun = task.begin(owner=call.owner, message=message, key=key, now=now, deadline=_deadline(now, call))
+        return self._take_turn(None, begun, message, request, call)
 
     def _continue(self, request: SendMessageRequest, call: Call) -> SendMessageResponse:
         """Take the next turn of a task. Who loses a race looks at the task again, and at the rules."""
@@ -236,9 +260,14 @@ class Operations:
         return finished
 
     def _keep_reply(self, begun: Head, reply: Message) -> Message:
-        """Return the direct reply to a message: this one, or the one that a copy of the request was given."""
+        """Return a direct reply, kept for copies of its request."""
         direct = replace(reply, task_id="")
-        return self._markers.keep_reply(begun.owner, begun.message_key, direct) if self._markers else direct
+        content = msgspec.json.encode(direct)
+        if self._window and len(content) <= MAX_KEPT_REPLY:
+            self._store.keep_reply(
+                DirectReply(task_id=begun.task_id, owner=begun.owner, created_at=begun.created_at, content=content)
+            )
+        return direct
 
     def _answer(self, head: Head, request: SendMessageRequest, call: Call) -> SendMessageResponse:
         """Answer from a task whose turn another request takes or took: wait for it, if the client does."""

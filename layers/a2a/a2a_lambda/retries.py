@@ -1,15 +1,18 @@
 """Safe retries (§3.3.1): the same message from the same caller is one task, however often it is sent.
 
-For a new task a marker says under which ids the first copy began it, and is written before the task is: who finds
-a marker without a task finishes it under the marker's ids. For a task that exists the store remembers (`find`).
+The id of a new task is made from its caller and its first message. So the write that creates the task is also the
+one that finds out whether a copy of the message was faster, and whoever carries on after a crash carries on with
+the same id. A message that comes again after the window is a new one: its id is made from the time too, in steps
+of the window, since its first id is taken.
+
+For a message to a task that exists the store remembers which it has (`store.TaskStore.find`).
 """
 
 import hashlib
 from base64 import urlsafe_b64encode
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
-from msgspec import Struct
 
 from a2a_lambda.model import Message
 
@@ -17,25 +20,19 @@ KEY_BYTES: Final = 16
 """How much of a SHA-256 tells the messages of one caller apart."""
 
 
-class Marker(Struct, frozen=True):
-    """The ids of the task that a message begins, and the direct reply to it, if there was one."""
-
-    task_id: str
-    context_id: str
-    reply: Message | None = None
-
-
-class Markers(Protocol):
-    """Remembers markers for the length of the idempotency window."""
-
-    def claim(self, owner: str, key: str, marker: Marker) -> Marker:
-        """Keep the marker for the owner's message, and return it; or return the one that is there already."""
-
-    def keep_reply(self, owner: str, key: str, reply: Message) -> Message:
-        """Keep the direct reply to a message whose marker is there, and return it; or the one kept before."""
-
-
 def message_key(message: Message) -> str:
     """Return what stands for a message as it was sent: a hash of all its content, its messageId included."""
     digest = hashlib.sha256(msgspec.json.encode(message)).digest()
     return urlsafe_b64encode(digest[:KEY_BYTES]).decode().rstrip("=")
+
+
+def task_id_for(owner: str, key: str, step: int | None = None) -> str:
+    """Return the id of the task that an owner's message begins: a UUID of version 8 (RFC 9562 §5.8).
+
+    Args:
+        owner: the owner.
+        key: the message's key.
+        step: the time in windows, where the message has begun a task in an earlier window.
+    """
+    digest = hashlib.sha256(msgspec.json.encode([owner, key, step])).hexdigest()
+    return f"{digest[:8]}-{digest[8:12]}-8{digest[13:16]}-8{digest[17:20]}-{digest[20:32]}"

@@ -11,13 +11,13 @@ from msgspec import Struct
 
 from a2a_lambda.errors import TaskNotFoundError
 from a2a_lambda.model import Artifact, Message, TaskState
-from a2a_lambda.task import Head
+from a2a_lambda.task import DirectReply, Head
 
 
 class ConflictError(Exception):
-    """A write lost a race and changed nothing. `current` is the task as it stands, None if it is gone."""
+    """A write lost a race and changed nothing. `current` is what stands in its way, None if that is gone."""
 
-    def __init__(self, current: Head | None) -> None:
+    def __init__(self, current: Head | DirectReply | None) -> None:
         self.current = current
         super().__init__("the task was changed by another writer")
 
@@ -27,9 +27,9 @@ class ConflictError(Exception):
         Raises:
             TaskNotFoundError: it is gone.
         """
-        if self.current is None:
-            raise TaskNotFoundError from self
-        return self.current
+        if isinstance(self.current, Head):
+            return self.current
+        raise TaskNotFoundError from self
 
 
 class TaskFilter(Struct, frozen=True):
@@ -57,6 +57,16 @@ class TaskStore(Protocol):
 
     def read(self, owner: str, task_id: str) -> Head | None:
         """Return the task as last written (never an older state), or None where it does not exist."""
+
+    def begun(self, owner: str, task_id: str) -> Head | DirectReply | None:
+        """Return what the message has come to whose task has this id: a task, a direct reply, or nothing."""
+
+    def keep_reply(self, reply: DirectReply) -> None:
+        """Keep a direct reply, for as long as a copy of its message may come.
+
+        Raises:
+            ConflictError: the message has come to something already.
+        """
 
     def find(self, owner: str, task_id: str, message_key: str) -> tuple[Head | None, bool]:
         """Return the task as `read` does, and whether it has this message already, sent a short while ago."""

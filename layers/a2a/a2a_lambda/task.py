@@ -78,6 +78,16 @@ class Head(Struct, frozen=True, kw_only=True):
     """When a running turn is given up for dead. Set exactly while a turn runs."""
 
 
+class DirectReply(Struct, frozen=True, kw_only=True):
+    """The answer to a message that needed no task, kept where the task would be, for copies of the message."""
+
+    task_id: str
+    owner: str
+    created_at: int
+    content: bytes
+    """The message, as JSON."""
+
+
 def begin(*, owner: str, message: Message, key: str, now: int, deadline: int) -> Head:
     """Return a new task with its first message, which has the task's and the context's id, WORKING."""
     return Head(
