@@ -1,6 +1,7 @@
 """The agent card (§8): what the agent's author says of it, and what this server adds. No AWS client.
 
-Publishing follows §8.3: the card may be cached for an hour, and its ETag is a hash of its content.
+Publishing follows §8.6: the card may be cached for an hour, and its ETag is a hash of its content. How callers
+authenticate is added by `security`, signatures by `signing`.
 """
 
 import hashlib
@@ -13,6 +14,7 @@ from a2a_lambda.agent import AgentProfile
 from a2a_lambda.model import PROTOCOL_VERSION, AgentCapabilities, AgentCard, AgentInterface
 
 CACHE_CONTROL: Final = "public, max-age=3600"
+CARD_TYPE: Final = "application/json"
 RPC_PATH: Final = "/a2a"
 
 
@@ -39,21 +41,27 @@ def agent_card(profile: AgentProfile, base_url: str) -> AgentCard:
 
 
 def publish(card: AgentCard, if_none_match: str) -> tuple[int, bytes, Mapping[str, str]]:
-    """Return status, content and headers of the answer to a request for the card (§8.3, RFC 9110 §13.1.2).
+    """Return status, content and headers of the answer to a request for the card (§8.6).
 
     Args:
         card: the card.
         if_none_match: the request's header, "" where there is none.
     """
-    content = msgspec.json.encode(card)
+    return conditional(msgspec.json.encode(card), CARD_TYPE, CACHE_CONTROL, if_none_match)
+
+
+def conditional(
+    content: bytes, media_type: str, cache_control: str, if_none_match: str
+) -> tuple[int, bytes, Mapping[str, str]]:
+    """Return status, content and headers of an answer, without the content where the client has it (RFC 9110 §13)."""
     etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
-    headers = {"cache-control": CACHE_CONTROL, "etag": etag}
+    headers = {"cache-control": cache_control, "etag": etag}
     if matches(if_none_match, etag):
         return 304, b"", headers
-    return 200, content, {"content-type": "application/json", **headers}
+    return 200, content, {"content-type": media_type, **headers}
 
 
 def matches(if_none_match: str, etag: str) -> bool:
-    """Tell whether an If-None-Match header names an ETag: in a list, in the weak form, or by `*`."""
+    """Tell whether an If-None-Match header names an ETag: in a list, in the weak form, or by `*` (RFC 9110 §13.1.2)."""
     named = [each.strip().removeprefix("W/") for each in if_none_match.split(",")]
-    return etag in named or named == ["*"]
+    return etag.removeprefix("W/") in named or named == ["*"]

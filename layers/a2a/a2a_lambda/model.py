@@ -14,7 +14,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Annotated, Any, ClassVar, Final
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 PROTOCOL_VERSION: Final = "1.0"
 
@@ -216,6 +216,59 @@ class AgentInterface(WireType, frozen=True):
     tenant: str = ""
 
 
+class APIKeySecurityScheme(WireType, frozen=True):
+    """A key in a header, a query parameter or a cookie (§4.5.2)."""
+
+    location: str
+    name: str
+    description: str = ""
+
+
+class HTTPAuthSecurityScheme(WireType, frozen=True):
+    """An authentication scheme of the Authorization header (§4.5.3)."""
+
+    scheme: str
+    description: str = ""
+    bearer_format: str = ""
+
+
+class OpenIdConnectSecurityScheme(WireType, frozen=True):
+    """Tokens of an OpenID Connect provider, by the address of its metadata (§4.5.5)."""
+
+    open_id_connect_url: str
+    description: str = ""
+
+
+class SecurityScheme(WireType, frozen=True):
+    """A way to authenticate: exactly one of the kinds (§4.5.1). The other two of the proto are not offered here."""
+
+    ONEOF: ClassVar = ("api_key_security_scheme", "http_auth_security_scheme", "open_id_connect_security_scheme")
+
+    api_key_security_scheme: APIKeySecurityScheme | UnsetType = UNSET
+    http_auth_security_scheme: HTTPAuthSecurityScheme | UnsetType = UNSET
+    open_id_connect_security_scheme: OpenIdConnectSecurityScheme | UnsetType = UNSET
+
+
+class StringList(WireType, frozen=True):
+    """A list of strings, as the value of a map. An empty one is written as `{}`, like every empty repeated field."""
+
+    strings: list[str] = field(default_factory=list, name="list")
+
+
+class SecurityRequirement(WireType, frozen=True):
+    """Schemes that a caller must use together, each with the scopes that it needs (§4.4.1)."""
+
+    schemes: dict[str, StringList] = {}
+
+
+class AgentCardSignature(WireType, frozen=True):
+    """A JSON Web Signature of the card, its payload left out (§4.4.7, §8.4.2)."""
+
+    protected: str
+    signature: str
+    header: dict[str, Any] | UnsetType = UNSET
+
+
 class AgentCard(WireType, frozen=True):
     """The agent's public description of itself (§4.4.1, §8)."""
 
@@ -230,3 +283,7 @@ class AgentCard(WireType, frozen=True):
     provider: AgentProvider | UnsetType = UNSET
     documentation_url: str | UnsetType = UNSET
     icon_url: str | UnsetType = UNSET
+    security_schemes: dict[str, SecurityScheme] = {}
+    security_requirements: list[SecurityRequirement] = []
+    """Alternatives: a caller must meet one of them."""
+    signatures: list[AgentCardSignature] = []

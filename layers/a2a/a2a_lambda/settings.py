@@ -10,6 +10,8 @@ S = TypeVar("S", bound=Struct)
 
 MODULE_AND_CLASS = r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$"
 BASE_URL = r"^(https://|http://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/|$))[^?#\s]*$"
+ENDPOINT = r"^https?://[^\s/?#]+/?\Z"
+LIST = r"^[^\s,]+(,[^\s,]+)*\Z"
 
 AgentName = Annotated[str, Meta(pattern=MODULE_AND_CLASS)]
 """The agent, as `module:Class`."""
@@ -24,9 +26,21 @@ class CardSettings(Struct, frozen=True, kw_only=True):
     a2a_agent: AgentName
     auth: Auth = "none"
     jwt_issuer: Annotated[str, Meta(pattern=r"^https://\S+$")] = ""
-    """Who issues the tokens, where AUTH is jwt."""
+    """Who issues the tokens, where AUTH is jwt. Required there."""
+    required_scope: str = ""
+    """The scope that a token must have, where AUTH is jwt."""
     public_url: Annotated[str, Meta(pattern=BASE_URL)] = ""
     """Where callers reach the deployment, when it is not where API Gateway says. https, or http on localhost."""
+    signing_key: Annotated[str, Meta(pattern=LIST)] = ""
+    """KMS keys (ids or ARNs, separated by commas), the newest first. It signs the card, and all are published."""
+    kms_endpoint: Annotated[str, Meta(pattern=ENDPOINT)] = ""
+    """Another KMS than the region's own, as a URL."""
+
+    def __post_init__(self) -> None:
+        """Refuse a card that could not say where tokens come from."""
+        if self.auth == "jwt" and not self.jwt_issuer:
+            # In msgspec's own words, which `load` understands.
+            raise ValueError("Object missing required field `jwt_issuer`")
 
 
 class RpcSettings(Struct, frozen=True, kw_only=True):
