@@ -1,6 +1,7 @@
 """Prints what `sam local start-api` would hand to the functions, without the Docker that it hands it to.
 
-In: the template, the parameters as JSON, and on standard input the requests: [{method, path, headers, body}].
+In: the template, what samconfig.toml says of `local start-api` as JSON with the parameters as an object, and on
+standard input the requests: [{method, path, headers, body}].
 Out: {"environments": {function: variables}, "routes": {"METHOD path": function}, "invocations": [...]}, where an
 invocation is {function, event}, or null for a request that SAM answers itself. Runs in the SAM environment.
 """
@@ -50,9 +51,10 @@ def invocation(client: Any, recorder: Recorder, request: dict[str, Any]) -> dict
     return recorder.invocation
 
 
-def main(template: str, parameters: str) -> None:
-    stacks, _ = SamLocalStackProvider.get_stacks(template, parameter_overrides=json.loads(parameters))
-    api = ApiProvider(stacks).api
+def main(template: str, options: str) -> None:
+    given = json.loads(options)
+    stacks, _ = SamLocalStackProvider.get_stacks(template, parameter_overrides=given["parameter_overrides"])
+    api = ApiProvider(stacks, disable_authorizer=given["disable_authorizer"]).api
     recorder = Recorder()
     service = LocalApigwService(api, recorder, port=3000)
     service.create()

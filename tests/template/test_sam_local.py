@@ -13,6 +13,7 @@ from tests.template.invocations import invoke, outcome
 from tests.template.test_template import ROUTES
 
 CARD = "/.well-known/agent-card.json"
+KEYS = "/.well-known/jwks.json"
 
 
 def send(message_id: str) -> str:
@@ -28,6 +29,7 @@ def http_request(method: str, path: str, body: str | None = None) -> dict[str, A
 REQUESTS = {
     "card": http_request("GET", CARD),
     "card head": http_request("HEAD", CARD),
+    "keys": http_request("GET", KEYS),
     "message": http_request("POST", "/a2a", send("sam-1")),
     "message with a slash": http_request("POST", "/a2a/", send("sam-2")),
     "below the endpoint": http_request("POST", "/a2a/tasks", send("sam-3")),
@@ -39,10 +41,10 @@ REQUESTS = {
 def report(request: pytest.FixtureRequest) -> dict[str, Any]:
     """What SAM makes of the template and of the requests under a samconfig.toml environment."""
     configuration = tomllib.loads((sam.ROOT / "samconfig.toml").read_text())
-    overrides = configuration[request.param]["local_start_api"]["parameters"]["parameter_overrides"]
-    parameters = json.dumps(dict(pair.split("=", 1) for pair in overrides.split()))
-    requests = json.dumps(list(REQUESTS.values()))
-    found: dict[str, Any] = sam.run_script("sam_local.py", str(sam.ROOT / "template.yaml"), parameters, stdin=requests)
+    options = configuration[request.param]["local_start_api"]["parameters"]
+    options["parameter_overrides"] = dict(pair.split("=", 1) for pair in options["parameter_overrides"].split())
+    template, requests = str(sam.ROOT / "template.yaml"), json.dumps(list(REQUESTS.values()))
+    found: dict[str, Any] = sam.run_script("sam_local.py", template, json.dumps(options), stdin=requests)
     return found
 
 
@@ -61,7 +63,12 @@ def test_the_containers_find_the_local_database(report: dict[str, Any]) -> None:
     variables = report["environments"]["RpcFunction"]
 
     assert variables["DYNAMODB_ENDPOINT"] == "http://host.docker.internal:8000"
-    assert variables["TASKS_TABLE"] == "TasksTable"
+    assert (variables["TASKS_TABLE"], variables["CALLERS_TABLE"]) == ("TasksTable", "CallersTable")
+
+
+def test_the_containers_let_everybody_in(report: dict[str, Any]) -> None:
+    """SAM has no authorizers of these kinds."""
+    assert {variables["AUTH"] for variables in report["environments"].values()} == {"none"}
 
 
 def test_the_containers_have_credentials_without_an_aws_account(report: dict[str, Any]) -> None:
@@ -82,6 +89,7 @@ def test_the_functions_answer_the_events_that_sam_makes(invocations: dict[str, A
     assert {name: (answer["statusCode"], outcome(answer)) for name, answer in answers.items()} == {
         "card": (200, None),
         "card head": (200, None),
+        "keys": (404, None),
         "message": (200, "TASK_STATE_COMPLETED"),
         "message with a slash": (200, "TASK_STATE_COMPLETED"),
         "below the endpoint": (404, None),

@@ -6,22 +6,24 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from a2a_lambda import settings
 from msgspec.json import schema
 
-Resources = dict[str, Any]
+from a2a_lambda import settings
+from tests.template.deployments import Resources, deployed, of_type, statements
 
 ROUTES = {
     "GET /.well-known/agent-card.json": "CardFunction",
     "HEAD /.well-known/agent-card.json": "CardFunction",
+    "GET /.well-known/jwks.json": "CardFunction",
+    "HEAD /.well-known/jwks.json": "CardFunction",
     "POST /a2a": "RpcFunction",
     "POST /a2a/{proxy+}": "RpcFunction",
 }
 
 TRACE_ACTIONS = ["xray:PutTraceSegments", "xray:PutTelemetryRecords"]
 LOG_ACTIONS = ["logs:CreateLogStream", "logs:PutLogEvents"]
-# Every function may also write its own log and its traces.
-RIGHTS: dict[str, list[tuple[list[str], dict[str, Any]]]] = {
+# Every function may also write its own log and its traces. What signing needs is in test_signing_key.
+RIGHTS: dict[str, list[tuple[str | list[str], str]]] = {
     "CardFunction": [],
     "RpcFunction": [
         (
@@ -33,14 +35,19 @@ RIGHTS: dict[str, list[tuple[list[str], dict[str, Any]]]] = {
                 "dynamodb:BatchGetItem",
                 "dynamodb:BatchWriteItem",
             ],
-            {"Fn::GetAtt": ["TasksTable", "Arn"]},
+            "TasksTable.Arn",
         ),
+        ("dynamodb:Query", "TasksTable.Arn/index/tasks-by-owner"),
+        (["dynamodb:GetItem", "dynamodb:UpdateItem"], "CallersTable.Arn"),
     ],
 }
 
-
-def of_type(resources: Resources, resource_type: str) -> Resources:
-    return {name: body for name, body in resources.items() if body["Type"] == resource_type}
+# The kinds of paths for which API Gateway may call each function.
+CALLS = {
+    ("CardFunction", "*/.well-known/agent-card.json"),
+    ("CardFunction", "*/.well-known/jwks.json"),
+    ("RpcFunction", "POST/a2a*"),
+}
 
 
 def properties(resources: Resources, name: str) -> dict[str, Any]:
@@ -93,22 +100,14 @@ def test_functions_get_payload_2_events(resources: Resources) -> None:
         assert integration["Properties"]["IntegrationType"] == "AWS_PROXY"
 
 
-def test_the_api_may_call_a_function_for_its_own_routes_only(resources: Resources) -> None:
-    api = "arn:${AWS::Partition}:execute-api:${AWS::Region}:${AWS::AccountId}:${HttpApi}"
+def test_the_api_may_call_a_function_for_its_own_routes_only() -> None:
+    api = "arn:aws:execute-api:us-east-1:123456789012:HttpApi"
+    permissions = [body["Properties"] for body in of_type(deployed(), "AWS::Lambda::Permission").values()]
 
-    permissions = [body["Properties"] for body in of_type(resources, "AWS::Lambda::Permission").values()]
-
-    assert {next(references(permission["FunctionName"])): permission for permission in permissions} == {
-        function: {
-            "Action": "lambda:InvokeFunction",
-            "FunctionName": {"Ref": function},
-            "Principal": "apigateway.amazonaws.com",
-            "SourceArn": {"Fn::Sub": f"{api}/*/{paths}"},
-        }
-        for function, paths in {
-            "CardFunction": "*/.well-known/agent-card.json",
-            "RpcFunction": "POST/a2a*",
-        }.items()
+    assert {permission["Action"] for permission in permissions} == {"lambda:InvokeFunction"}
+    assert {permission["Principal"] for permission in permissions} == {"apigateway.amazonaws.com"}
+    assert {(permission["FunctionName"], permission["SourceArn"]) for permission in permissions} == {
+        (function, f"{api}/*/{paths}") for function, paths in CALLS
     }
 
 
@@ -168,15 +167,14 @@ def test_the_rights_of_every_function_are_written_down_here(resources: Resources
 
 def test_a_function_may_do_what_it_needs_and_nothing_else(resources: Resources, function: str) -> None:
     configuration = properties(resources, function)
-    role = properties(resources, next(references(configuration["Role"])))
     log_group = next(references(configuration["LoggingConfig"]["LogGroup"]))
 
-    statements = [statement for policy in role["Policies"] for statement in policy["PolicyDocument"]["Statement"]]
+    granted = statements(deployed(), function)
 
-    assert "ManagedPolicyArns" not in role
-    assert {statement["Effect"] for statement in statements} == {"Allow"}
-    assert [(statement["Action"], statement["Resource"]) for statement in statements] == [
-        (LOG_ACTIONS, {"Fn::GetAtt": [log_group, "Arn"]}),
+    assert "ManagedPolicyArns" not in properties(resources, next(references(configuration["Role"])))
+    assert {statement["Effect"] for statement in granted} == {"Allow"}
+    assert [(statement["Action"], statement["Resource"]) for statement in granted] == [
+        (LOG_ACTIONS, f"{log_group}.Arn"),
         (TRACE_ACTIONS, "*"),
         *RIGHTS[function],
     ]
@@ -258,10 +256,17 @@ def test_tables_are_encrypted_and_paid_by_the_request(resources: Resources) -> N
         assert table["Properties"]["BillingMode"] == "PAY_PER_REQUEST"
 
 
-def test_expired_tasks_leave_the_table(resources: Resources) -> None:
-    table = properties(resources, "TasksTable")
+def test_what_has_expired_leaves_its_table(resources: Resources) -> None:
+    for table in of_type(resources, "AWS::DynamoDB::Table").values():
+        assert table["Properties"]["TimeToLiveSpecification"] == {"AttributeName": "expires_at", "Enabled": True}
 
-    assert table["TimeToLiveSpecification"] == {"AttributeName": "expires_at", "Enabled": True}
+
+@pytest.mark.parametrize(("table", "partition"), [("TasksTable", "task_id"), ("CallersTable", "subject")])
+def test_a_table_holds_entries_by_what_they_belong_to(resources: Resources, table: str, partition: str) -> None:
+    assert properties(resources, table)["KeySchema"] == [
+        {"AttributeName": partition, "KeyType": "HASH"},
+        {"AttributeName": "entry", "KeyType": "RANGE"},
+    ]
 
 
 def test_the_index_of_an_owners_tasks_holds_keys_context_and_state_only(resources: Resources) -> None:
@@ -280,6 +285,10 @@ def test_the_index_of_an_owners_tasks_holds_keys_context_and_state_only(resource
 # --- Settings, parameters and outputs ---
 
 
+# What a parameter has of its own: test_callers and test_signing_key say why.
+DEPLOYED_OTHERWISE = {"AUTH": "Default", "SIGNING_KEY": "AllowedPattern"}
+
+
 def settings_of(function: str) -> dict[str, dict[str, Any]]:
     """The settings that a function reads, by environment variable, as JSON schemas."""
     settings_type = getattr(settings, function.replace("Function", "Settings"))
@@ -294,17 +303,33 @@ def variables(resources: Resources, function: str) -> dict[str, Any]:
 
 def limits(setting: dict[str, Any]) -> dict[str, Any]:
     """A setting's default and limits in CloudFormation's words."""
-    words = {"default": "Default", "minimum": "MinValue", "maximum": "MaxValue", "pattern": "AllowedPattern"}
+    words = {
+        "default": "Default",
+        "minimum": "MinValue",
+        "maximum": "MaxValue",
+        "pattern": "AllowedPattern",
+        "enum": "AllowedValues",
+    }
     found = {word: setting[key] for key, word in words.items() if key in setting}
+    if "AllowedPattern" in found:
+        # For CloudFormation a pattern matches whole anyway.
+        found["AllowedPattern"] = found["AllowedPattern"].replace(r"\Z", "$")
     if found.get("Default") == "" and "AllowedPattern" in found:
         found["AllowedPattern"] = f"^$|{found['AllowedPattern']}"
     return found
 
 
 def test_a_function_is_given_the_settings_it_reads_and_no_others(resources: Resources, function: str) -> None:
-    loggers_own = {"POWERTOOLS_LOG_LEVEL", "POWERTOOLS_SERVICE_NAME"}
+    own = {name for name in variables(resources, function) if not name.startswith("POWERTOOLS_")}
 
-    assert set(variables(resources, function)) == set(settings_of(function)) | loggers_own
+    assert own == set(settings_of(function))
+
+
+def test_log_lines_and_metrics_are_the_agents(resources: Resources) -> None:
+    rpc = variables(resources, "RpcFunction")
+
+    assert {variables(resources, name)["POWERTOOLS_SERVICE_NAME"] for name in RIGHTS} == {"a2a"}
+    assert rpc["POWERTOOLS_METRICS_NAMESPACE"] == "a2a"
 
 
 def test_a_parameter_has_the_default_and_the_limits_of_its_setting(template: dict[str, Any], function: str) -> None:
@@ -312,7 +337,8 @@ def test_a_parameter_has_the_default_and_the_limits_of_its_setting(template: dic
 
     for name, setting in settings_of(function).items():
         parameter = template["Parameters"].get(next(references(given[name])), {})
-        assert limits(setting).items() <= parameter.items(), name
+        shared = {word: value for word, value in limits(setting).items() if word != DEPLOYED_OTHERWISE.get(name)}
+        assert shared.items() <= parameter.items(), name
 
 
 def test_every_parameter_is_described_and_limited(template: dict[str, Any]) -> None:
@@ -321,6 +347,14 @@ def test_every_parameter_is_described_and_limited(template: dict[str, Any]) -> N
     for name, parameter in template["Parameters"].items():
         assert parameter["Description"], name
         assert restrictions & set(parameter) or parameter["Type"] == "CommaDelimitedList", name
+
+
+def test_no_limit_can_be_zero_or_less(template: dict[str, Any]) -> None:
+    numbers = {name: parameter for name, parameter in template["Parameters"].items() if parameter["Type"] == "Number"}
+    may_be_none = {name for name, parameter in numbers.items() if parameter.get("MinValue", 1) < 1}
+
+    assert may_be_none == {"IdempotencySeconds"}
+    assert numbers["IdempotencySeconds"]["MinValue"] == 0
 
 
 def test_every_parameter_is_used(template: dict[str, Any]) -> None:
@@ -341,5 +375,8 @@ def test_the_outputs_tell_where_the_agent_is(template: dict[str, Any]) -> None:
     assert {name: output["Value"] for name, output in template["Outputs"].items()} == {
         "AgentCardUrl": {"Fn::Sub": "${HttpApi.ApiEndpoint}/.well-known/agent-card.json"},
         "EndpointUrl": {"Fn::Sub": "${HttpApi.ApiEndpoint}/a2a"},
+        "SigningKeyArn": {"Fn::GetAtt": ["OwnSigningKey", "Arn"]},
         "TasksTableName": {"Ref": "TasksTable"},
+        "CallersTableName": {"Ref": "CallersTable"},
     }
+    assert template["Outputs"]["SigningKeyArn"]["Condition"] == template["Resources"]["OwnSigningKey"]["Condition"]
