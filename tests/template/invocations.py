@@ -4,20 +4,24 @@ import json
 import os
 import subprocess
 import sys
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
-from local.startup import LOCAL_IDENTITY
+from local.endpoints import LOCAL_IDENTITY
 from tests.template.sam import ROOT, SCRIPTS
 
 SECONDS_TO_ANSWER = 60
 
+OPEN: Final = {"AUTH": "none"}
+"""The settings under which everybody may call."""
 
-def invoke(events: list[dict[str, Any]], endpoint: str) -> list[dict[str, Any]]:
+
+def invoke(events: list[dict[str, Any]], endpoint: str, settings: Mapping[str, str] = OPEN) -> list[dict[str, Any]]:
     """What the functions answer to the events, in order, their tasks in the DynamoDB at the endpoint."""
     finished = subprocess.run(
         [sys.executable, str(SCRIPTS / "invoke.py")],
         cwd=ROOT,
-        env={**os.environ, **LOCAL_IDENTITY, "DYNAMODB_ENDPOINT": endpoint, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, **LOCAL_IDENTITY, **settings, "DYNAMODB_ENDPOINT": endpoint, "PYTHONPATH": str(ROOT)},
         input=json.dumps(events),
         capture_output=True,
         text=True,

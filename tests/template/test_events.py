@@ -1,42 +1,80 @@
 """Every sample event in events/ is what API Gateway would send, and gets the answer that its name promises."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from tests.template.invocations import invoke, outcome
+from local.endpoints import LOCAL_IDENTITY
+from local.signing_key import CREATE, with_created_key
+from tests.template.invocations import OPEN, invoke, outcome
 from tests.template.sam import ROOT
 
 COMPLETED = "TASK_STATE_COMPLETED"
 
-# Each sample's HTTP status, and its task's state or its error's code.
-ANSWERS: dict[str, tuple[int, str | int | None]] = {
-    "batch": (200, -32600),
-    "broken-json": (200, -32700),
-    "cancel-task-unknown": (200, -32001),
-    "card": (200, None),
-    "card-head": (200, None),
-    "card-not-modified": (304, None),
-    "create-push-notification-config": (200, -32003),
-    "get-extended-agent-card": (200, -32004),
-    "get-task-unknown": (200, -32001),
-    "list-tasks": (200, -32004),
-    "send-data": (200, COMPLETED),
-    "send-file": (200, -32005),
-    "send-message": (200, COMPLETED),
-    "send-message-base64": (200, COMPLETED),
-    "send-message-input-required": (200, "TASK_STATE_INPUT_REQUIRED"),
-    "send-message-invalid": (200, -32602),
-    "send-message-notification": (204, None),
-    "send-message-trailing-slash": (200, COMPLETED),
-    "send-message-unknown-task": (200, -32001),
-    "send-message-version-in-query": (200, COMPLETED),
-    "send-streaming-message": (200, -32004),
-    "subscribe-to-task": (200, -32004),
-    "unknown-method": (200, -32601),
-    "unknown-path": (404, None),
-    "unsupported-version": (200, -32009),
+TOKENS = {"AUTH": "jwt", "JWT_ISSUER": "https://issuer.example/pool", "JWT_AUDIENCE": "agents"}
+SETTINGS = {
+    "none": OPEN,
+    "api-key": {"AUTH": "api-key"},
+    "jwt": TOKENS,
+    "jwt with a scope": {**TOKENS, "REQUIRED_SCOPE": "agent:use"},
+    "iam": {"AUTH": "iam"},
+    "a signing key": {**OPEN, "SIGNING_KEY": CREATE},
+}
+
+# Each sample's HTTP status under some settings, and its task's state or its error's code.
+ANSWERS: dict[tuple[str, str], tuple[int, str | int | None]] = {
+    ("batch", "none"): (200, -32600),
+    ("broken-json", "none"): (200, -32700),
+    ("cancel-task-unknown", "none"): (200, -32001),
+    ("card", "none"): (200, None),
+    ("card", "api-key"): (200, None),
+    ("card", "jwt"): (200, None),
+    ("card", "iam"): (200, None),
+    ("card", "a signing key"): (200, None),
+    ("card-head", "none"): (200, None),
+    ("card-not-modified", "none"): (304, None),
+    ("create-push-notification-config", "none"): (200, -32003),
+    ("get-extended-agent-card", "none"): (200, -32004),
+    ("get-task-unknown", "none"): (200, -32001),
+    ("jwks", "none"): (404, None),
+    ("jwks", "a signing key"): (200, None),
+    ("jwks-head", "a signing key"): (200, None),
+    ("list-tasks", "none"): (200, None),
+    ("list-tasks-filtered", "none"): (200, None),
+    ("list-tasks-forged-token", "none"): (200, -32602),
+    ("list-tasks-invalid", "none"): (200, -32602),
+    ("send-data", "none"): (200, COMPLETED),
+    ("send-file", "none"): (200, -32005),
+    ("send-message", "none"): (200, COMPLETED),
+    # Without a key, and without what API Gateway adds when it has verified a caller.
+    ("send-message", "api-key"): (401, -32000),
+    ("send-message", "jwt"): (401, -32000),
+    ("send-message", "iam"): (401, -32000),
+    ("send-message-base64", "none"): (200, COMPLETED),
+    ("send-message-iam", "iam"): (200, COMPLETED),
+    ("send-message-input-required", "none"): (200, "TASK_STATE_INPUT_REQUIRED"),
+    ("send-message-invalid", "none"): (200, -32602),
+    ("send-message-jwt", "jwt"): (200, COMPLETED),
+    ("send-message-jwt", "jwt with a scope"): (200, COMPLETED),
+    ("send-message-jwt", "iam"): (401, -32000),
+    ("send-message-jwt", "api-key"): (401, -32000),
+    ("send-message-jwt-of-a-client", "jwt"): (200, COMPLETED),
+    ("send-message-jwt-without-scope", "jwt"): (200, COMPLETED),
+    ("send-message-jwt-without-scope", "jwt with a scope"): (403, -32000),
+    ("send-message-jwt-without-subject", "jwt"): (401, -32000),
+    ("send-message-notification", "none"): (204, None),
+    ("send-message-trailing-slash", "none"): (200, COMPLETED),
+    ("send-message-unknown-task", "none"): (200, -32001),
+    ("send-message-version-in-query", "none"): (200, COMPLETED),
+    ("send-message-wrong-bearer", "api-key"): (401, -32000),
+    ("send-message-wrong-key", "api-key"): (401, -32000),
+    ("send-streaming-message", "none"): (200, -32004),
+    ("subscribe-to-task", "none"): (200, -32004),
+    ("unknown-method", "none"): (200, -32601),
+    ("unknown-path", "none"): (404, None),
+    ("unsupported-version", "none"): (200, -32009),
 }
 
 
@@ -45,33 +83,33 @@ def sample(name: str) -> dict[str, Any]:
     return event
 
 
+def with_key(settings: Mapping[str, str], endpoint: str) -> Mapping[str, str]:
+    """The settings with a key of the embedded KMS where they ask for one."""
+    if "SIGNING_KEY" not in settings:
+        return settings
+    with pytest.MonkeyPatch.context() as environment:
+        for name, value in LOCAL_IDENTITY.items():
+            environment.setenv(name, value)
+        key = with_created_key(settings["SIGNING_KEY"], endpoint)
+    return {**settings, "SIGNING_KEY": key, "KMS_ENDPOINT": endpoint}
+
+
 @pytest.fixture(scope="module")
-def answers(database: str) -> dict[str, dict[str, Any]]:
-    names = sorted(ANSWERS)
-    return dict(zip(names, invoke([sample(name) for name in names], database), strict=True))
+def answers(database: str) -> dict[tuple[str, str], dict[str, Any]]:
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for name, settings in SETTINGS.items():
+        cases = [case for case in ANSWERS if case[1] == name]
+        events = [sample(case[0]) for case in cases]
+        found |= dict(zip(cases, invoke(events, database, with_key(settings, database)), strict=True))
+    return found
 
 
 def test_every_sample_has_its_answer_here() -> None:
-    assert {file.stem for file in (ROOT / "events").iterdir()} == set(ANSWERS)
+    assert {file.stem for file in (ROOT / "events").iterdir()} == {name for name, _ in ANSWERS}
 
 
-@pytest.mark.parametrize("name", ANSWERS)
-def test_a_sample_gets_its_answer(answers: dict[str, dict[str, Any]], name: str) -> None:
-    answer = answers[name]
+@pytest.mark.parametrize("case", ANSWERS, ids=" with ".join)
+def test_a_sample_gets_its_answer(answers: dict[tuple[str, str], dict[str, Any]], case: tuple[str, str]) -> None:
+    answer = answers[case]
 
-    assert (answer["statusCode"], outcome(answer)) == ANSWERS[name]
-
-
-@pytest.mark.parametrize("name", ANSWERS)
-def test_a_sample_agrees_with_itself(name: str) -> None:
-    event = sample(name)
-    context = event["requestContext"]
-    method, path = context["http"]["method"], context["http"]["path"]
-
-    assert event["version"] == "2.0"
-    assert event["routeKey"] == context["routeKey"]
-    assert event["routeKey"].split()[0] == method
-    assert event["rawPath"] == path
-    assert event["headers"]["host"] == context["domainName"]
-    assert all(header == header.lower() for header in event["headers"])
-    assert ("body" in event) == (method == "POST")
+    assert (answer["statusCode"], outcome(answer)) == ANSWERS[case]
