@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from local.deployment import Function
-from local.startup import LOCAL_IDENTITY
+from local.endpoints import LOCAL_IDENTITY
 from tests.template import sam
 
 BINARY: Final = "samcli/local/rapid/aws-lambda-rie-x86_64"

@@ -6,10 +6,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from a2a_lambda.keys import TableKeys
 from tests.runtime.emulator import LOG, Invoke
 from tests.template.sam import ROOT
 
 Json = dict[str, Any]
+
+METRICS = "_aws"
+"""What CloudWatch knows a line with metrics by."""
 
 
 def sample(name: str, **changes: Any) -> Json:
@@ -28,6 +32,10 @@ def send(rpc: Invoke, message_id: str, text: str, **references: str) -> Json:
     message = {"messageId": message_id, "role": "ROLE_USER", "parts": [{"text": text}], **references}
     task: Json = call(rpc, "SendMessage", {"message": message})["result"]["task"]
     return task
+
+
+def logged(folder: Path) -> list[Json]:
+    return [json.loads(line) for line in (folder / LOG).read_text().splitlines() if line.startswith("{")]
 
 
 def test_the_card_is_served(card: Invoke) -> None:
@@ -68,6 +76,34 @@ def test_a_stored_task_is_read_again(rpc: Invoke) -> None:
     assert [message["messageId"] for message in read["history"]] == ["stored-1"]
 
 
+def test_tasks_are_listed_newest_first(rpc: Invoke) -> None:
+    tasks = [send(rpc, f"listed-{number}", "Where is order A-1001?", contextId="a-list") for number in range(3)]
+
+    page = call(rpc, "ListTasks", {"contextId": "a-list", "pageSize": 2})["result"]
+    rest = call(rpc, "ListTasks", {"contextId": "a-list", "pageToken": page["nextPageToken"]})["result"]
+
+    assert page["totalSize"] == 3
+    assert [task["id"] for task in page["tasks"] + rest["tasks"]] == [task["id"] for task in reversed(tasks)]
+    assert rest["nextPageToken"] == ""
+
+
+def test_a_caller_without_a_key_is_refused(guarded_rpc: Invoke) -> None:
+    answer = guarded_rpc(sample("send-message"))
+
+    assert answer["statusCode"] == 401
+    assert "www-authenticate" in answer["headers"]
+
+
+def test_a_key_lets_its_caller_in(guarded_rpc: Invoke, keys: TableKeys) -> None:
+    key, _ = keys.make("alice")
+    event = sample("send-message")
+    event["headers"]["x-api-key"] = key
+
+    answer = guarded_rpc(event)
+
+    assert json.loads(answer["body"])["result"]["task"]["status"]["state"] == "TASK_STATE_COMPLETED"
+
+
 def test_an_unknown_task_is_an_error(rpc: Invoke) -> None:
     assert call(rpc, "GetTask", {"id": "no-such-task"})["error"]["code"] == -32001
 
@@ -85,10 +121,17 @@ def test_a_log_line_has_what_lambda_filters_by(rpc: Invoke, rpc_folder: Path) ->
     """Lambda takes a line without a level and an RFC 3339 time for INFO, whatever it says."""
     rpc(sample("get-task-unknown"))
 
-    log = (rpc_folder / LOG).read_text().splitlines()
-    lines = [json.loads(line) for line in log if line.startswith("{")]
+    lines = [line for line in logged(rpc_folder) if METRICS not in line]
     assert lines
     for line in lines:
         assert line["level"] in {"DEBUG", "INFO", "WARN", "WARNING", "ERROR", "CRITICAL"}
         assert datetime.fromisoformat(line["timestamp"]).tzinfo is not None
         assert "T" in line["timestamp"]
+
+
+def test_a_request_is_counted(rpc: Invoke, rpc_folder: Path) -> None:
+    rpc(sample("get-task-unknown"))
+
+    metrics = [line[METRICS]["CloudWatchMetrics"] for line in logged(rpc_folder) if METRICS in line]
+    assert {metric["Namespace"] for (metric,) in metrics} == {"a2a"}
+    assert "Requests" in {counted["Name"] for (metric,) in metrics for counted in metric["Metrics"]}
