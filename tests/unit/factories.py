@@ -10,13 +10,15 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from a2a_lambda import agent as api
-from a2a_lambda import task
+from a2a_lambda import task, validation
 from a2a_lambda.agent import Agent, AgentProfile, Turn, Update, Updates
 from a2a_lambda.jsonrpc import Answer, Endpoint
 from a2a_lambda.model import (
     AgentSkill,
     CancelTaskRequest,
     GetTaskRequest,
+    ListTasksRequest,
+    ListTasksResponse,
     Message,
     Part,
     Role,
@@ -26,9 +28,12 @@ from a2a_lambda.model import (
     Task,
     TaskState,
 )
-from a2a_lambda.operations import Call, Operations
+from a2a_lambda.operations import Call, Operations, World
+from a2a_lambda.outcome import Outcome
+from a2a_lambda.retries import message_key
 from a2a_lambda.store import TaskStore
-from a2a_lambda.task import Head, Outcome
+from a2a_lambda.task import Head
+from a2a_lambda.validation import Validator
 from tests.unit.memory_store import InMemoryTaskStore
 
 Json = Any
@@ -60,6 +65,21 @@ class Clock:
         self.now += milliseconds
 
 
+class Pause:
+    """A pause in which nothing happens but that the clock moves on, and what `meanwhile` does."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.taken: list[float] = []
+        """The pauses, in seconds."""
+        self.meanwhile: Callable[[], object] = int
+
+    def __call__(self, seconds: float) -> None:
+        self.taken.append(seconds)
+        self._clock.advance(round(seconds * SECOND))
+        self.meanwhile()
+
+
 class Ids:
     """Ids in the form of the server's own, in the order of their making."""
 
@@ -69,12 +89,31 @@ class Ids:
         return f"00000000-0000-4000-8000-{next(self._count):012x}"
 
 
+_messages: Final = itertools.count(1)
+
+
+def new_message_id() -> str:
+    """Return the messageId of one more message."""
+    return f"msg-{next(_messages)}"
+
+
 def message(
     content: str | Sequence[Part] = "Hello", *, message_id: str = "msg-1", task_id: str = "", context_id: str = ""
 ) -> Message:
     """Return a client's message."""
     parts = [Part(text=content)] if isinstance(content, str) else list(content)
     return Message(message_id, Role.USER, parts, task_id=task_id, context_id=context_id)
+
+
+GENEROUS: Final = task.Limits(max_messages=1000, max_artifact_bytes=1_048_576, max_task_bytes=4_194_304)
+"""The limits of the settings' defaults."""
+
+VALIDATOR: Final = Validator(validation.Limits(max_parts=100, max_text_chars=50_000))
+
+
+def new_outcome(sent: Message, *, max_artifact_bytes: int = 1_048_576, max_bytes: int = 4_194_304) -> Outcome:
+    """Return the outcome of a turn on a message, which has just begun."""
+    return Outcome(sent, max_artifact_bytes=max_artifact_bytes, max_bytes=max_bytes, new_id=Ids())
 
 
 def texts(messages: Sequence[Message] | UnsetType) -> list[str]:
@@ -120,6 +159,7 @@ class Server:
     operations: Operations
     store: TaskStore
     clock: Clock
+    pause: Pause
 
     def send(
         self,
@@ -127,11 +167,13 @@ class Server:
         *,
         to: str = "",
         history_length: int | UnsetType = UNSET,
+        return_immediately: bool = False,
         caller: Call | None = None,
     ) -> SendMessageResponse:
-        """Send a message: a new task's, or `to` a task."""
-        sent = said if isinstance(said, Message) else message(said, task_id=to)
-        request = SendMessageRequest(sent, configuration=SendMessageConfiguration(history_length=history_length))
+        """Send a message: a new task's, or `to` a task. A text is another message each time."""
+        sent = said if isinstance(said, Message) else message(said, message_id=new_message_id(), task_id=to)
+        wishes = SendMessageConfiguration(history_length=history_length, return_immediately=return_immediately)
+        request = SendMessageRequest(sent, configuration=wishes)
         return self.operations.send_message(request, caller or call())
 
     def task(
@@ -140,10 +182,13 @@ class Server:
         *,
         to: str = "",
         history_length: int | UnsetType = UNSET,
+        return_immediately: bool = False,
         caller: Call | None = None,
     ) -> Task:
         """Send a message that is answered with a task, and return that."""
-        response = self.send(said, to=to, history_length=history_length, caller=caller)
+        response = self.send(
+            said, to=to, history_length=history_length, return_immediately=return_immediately, caller=caller
+        )
         assert response.task is not UNSET
         return response.task
 
@@ -155,12 +200,26 @@ class Server:
         """Cancel a task."""
         return self.operations.cancel_task(CancelTaskRequest(task_id), caller or call())
 
+    def list(self, request: ListTasksRequest | None = None, *, caller: Call | None = None) -> ListTasksResponse:
+        """Read a page of a list."""
+        return self.operations.list_tasks(request or ListTasksRequest(), caller or call())
 
-def server(served: Agent, *, store: TaskStore | None = None, clock: Clock | None = None) -> Server:
+
+def server(
+    served: Agent,
+    *,
+    store: TaskStore | None = None,
+    clock: Clock | None = None,
+    limits: task.Limits = GENEROUS,
+    window_seconds: int = 300,
+) -> Server:
     """Return a server for an agent, with a store in memory unless another is given."""
     clock = clock or Clock()
-    store = store or InMemoryTaskStore(clock)
-    return Server(Operations(served, store, clock=clock, new_id=Ids()), store, clock)
+    store = store or InMemoryTaskStore(clock, window_seconds=window_seconds)
+    pause = Pause(clock)
+    world = World(clock=clock, new_id=Ids(), pause=pause)
+    operations = Operations(served, store, limits, world, window_seconds=window_seconds)
+    return Server(operations, store, clock, pause)
 
 
 @dataclass(frozen=True)
@@ -173,7 +232,15 @@ class Rpc:
 
     def answer(self, body: bytes, *, version: str = "1.0", caller: Call | None = None) -> Answer:
         """Answer a request as it came over the wire."""
-        return self.endpoint.answer(body, version=version, call=caller or call())
+        return self.endpoint.answer(body, version=version, admit=lambda: caller or call())
+
+    def refused(self, body: bytes, error: Exception) -> Answer:
+        """Answer a request whose caller may not send it."""
+
+        def admit() -> Call:
+            raise error
+
+        return self.endpoint.answer(body, version="1.0", admit=admit)
 
     def ask(self, method: str, params: Json = UNSET, *, version: str = "1.0", caller: Call | None = None) -> Json:
         """Call a method, and return the response object."""
@@ -188,12 +255,20 @@ class Rpc:
         return response["error"]
 
 
-def rpc(served: Agent | None = None, *, max_body_bytes: int = 65_536) -> Rpc:
-    """Return a JSON-RPC endpoint for an agent."""
-    clock = Clock()
-    store = InMemoryTaskStore(clock)
-    operations = Operations(served or asking(), store, clock=clock, new_id=Ids())
-    return Rpc(Endpoint(operations, max_body_bytes=max_body_bytes), store, clock)
+def rpc(
+    served: Agent | None = None,
+    *,
+    store: InMemoryTaskStore | None = None,
+    clock: Clock | None = None,
+    max_body_bytes: int = 65_536,
+    validator: Validator = VALIDATOR,
+    limits: task.Limits = GENEROUS,
+) -> Rpc:
+    """Return a JSON-RPC endpoint for an agent, with a store in memory."""
+    clock = clock or Clock()
+    store = store or InMemoryTaskStore(clock)
+    behind = server(served or asking(), store=store, clock=clock, limits=limits)
+    return Rpc(Endpoint(behind.operations, validator, max_body_bytes=max_body_bytes), store, clock)
 
 
 def send_params(**message_fields: Json) -> dict[str, Json]:
@@ -206,13 +281,13 @@ def begun(*, message_: Message | None = None, owner: str = OWNER, now: int = NOO
     """Return a new task whose first turn runs."""
     ids = Ids()
     first = message_ or message(task_id=ids(), context_id="context-1")
-    return task.begin(owner=owner, message=first, now=now, deadline=now + 25 * SECOND)
+    return task.begin(owner=owner, message=first, key=message_key(first), now=now, deadline=now + 25 * SECOND)
 
 
 def ended(head: Head, *updates: Update, now: int | None = None, message_: Message | None = None) -> Head:
     """Return a task after its running turn, in which the agent gave these updates."""
     said = message_ or message(task_id=head.task_id, context_id=head.context_id)
-    outcome = Outcome(said, Ids())
+    outcome = new_outcome(said)
     for update in updates:
         outcome.apply(update)
     outcome.close()
@@ -223,7 +298,7 @@ def followed(head: Head, said: str = "And then?", *, now: int | None = None) -> 
     """Return a task with the next turn begun, and that turn's message."""
     at = head.status_at if now is None else now
     sent = message(said, message_id=f"msg-{head.turn + 1}", task_id=head.task_id, context_id=head.context_id)
-    return task.follow(head, sent, now=at, deadline=at + 25 * SECOND), sent
+    return task.follow(head, sent, key=message_key(sent), now=at, deadline=at + 25 * SECOND), sent
 
 
 CLOSED_BY: Final[dict[TaskState, tuple[Update, ...]]] = {

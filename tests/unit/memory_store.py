@@ -1,6 +1,6 @@
 """A task store in memory: the promises of `store.TaskStore`, without I/O."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeVar
 
 import msgspec
@@ -8,8 +8,9 @@ from msgspec.structs import replace
 
 from a2a_lambda.errors import TaskNotCancelableError, TaskNotFoundError
 from a2a_lambda.model import Artifact, Message, TaskState
-from a2a_lambda.store import ConflictError
-from a2a_lambda.task import TERMINAL, ArtifactDelta, Content, Head, fold_artifacts, within
+from a2a_lambda.outcome import TERMINAL, ArtifactDelta
+from a2a_lambda.store import ConflictError, Page, TaskFilter
+from a2a_lambda.task import MESSAGE_WINDOW, Content, DirectReply, Head, fold_artifacts, within
 
 DAY_MS: Final = 24 * 3600 * 1000
 
@@ -19,10 +20,12 @@ T = TypeVar("T")
 class InMemoryTaskStore:
     """Keeps every head that was ever committed; `reads` and `writes` count the calls."""
 
-    def __init__(self, clock: Callable[[], int], *, retention_days: int = 30) -> None:
+    def __init__(self, clock: Callable[[], int], *, retention_days: int = 30, window_seconds: int = 300) -> None:
         self._clock = clock
         self._retention = retention_days * DAY_MS
+        self._window = window_seconds * 1000
         self._versions: dict[str, list[Head]] = {}
+        self._replies: dict[str, tuple[DirectReply, int]] = {}
         self.reads = 0
         self.writes = 0
 
@@ -30,12 +33,28 @@ class InMemoryTaskStore:
         self.reads += 1
         return self._visible(owner, task_id)
 
+    def begun(self, owner: str, task_id: str) -> Head | DirectReply | None:
+        self.reads += 1
+        return self._standing(owner, task_id)
+
+    def keep_reply(self, reply: DirectReply) -> None:
+        if reply.task_id in self._versions or reply.task_id in self._replies:
+            raise ConflictError(self._standing(reply.owner, reply.task_id))
+        self._replies[reply.task_id] = reply, self._clock() // 1000 + self._window // 1000
+        self.writes += 1
+
+    def find(self, owner: str, task_id: str, message_key: str) -> tuple[Head | None, bool]:
+        self.reads += 1
+        head = self._visible(owner, task_id)
+        taken = [each for each in self._versions.get(task_id, []) if each.message_key == message_key]
+        return head, head is not None and any(self._clock() < each.status_at + self._window for each in taken)
+
     def commit(self, previous: Head | None, following: Head) -> None:
-        versions = self._versions.setdefault(following.task_id, [])
+        versions = self._versions.get(following.task_id, [])
         newest = versions[-1] if versions else None
-        if not _stands(newest, previous):
-            raise ConflictError(self._visible(following.owner, following.task_id))
-        versions.append(following)
+        if not _stands(newest, previous) or following.task_id in self._replies:
+            raise ConflictError(self._standing(following.owner, following.task_id))
+        self._versions[following.task_id] = [*versions, following]
         self.writes += 1
 
     def cancel(self, owner: str, task_id: str, now: int) -> Head:
@@ -47,7 +66,7 @@ class InMemoryTaskStore:
         canceled = replace(
             head,
             state=TaskState.CANCELED,
-            status_at=now,
+            status_at=max(now, head.status_at),
             status_message=None,
             revision=head.revision + 1,
             deadline=None,
@@ -55,6 +74,20 @@ class InMemoryTaskStore:
         self._versions[task_id].append(canceled)
         self.writes += 1
         return canceled
+
+    def page(self, owner: str, wanted: TaskFilter, cursor: str | None, size: int) -> Page:
+        self.reads += 1
+        places = [(_place(head), head) for head in self._matching(owner, wanted)]
+        left = sorted((each for each in places if cursor is None or each[0] < cursor), reverse=True)
+        entries = [(head, place) for place, head in left[:size]]
+        return Page(entries, entries[-1][1] if len(left) > size else None)
+
+    def count(self, owner: str, wanted: TaskFilter) -> int:
+        self.reads += 1
+        return len(self._matching(owner, wanted))
+
+    def histories(self, heads: Sequence[Head], limit: int) -> Iterator[list[Message]]:
+        return (self.history(head, limit) for head in heads)
 
     def history(self, head: Head, limit: int | None = None) -> list[Message]:
         stored = [_decoded(turn.messages, list[Message]) for turn in self._turns(head)]
@@ -75,12 +108,33 @@ class InMemoryTaskStore:
         by_turn = {version.turn: version for version in self._versions.get(head.task_id, [])}
         return [by_turn[turn] for turn in range(1, head.turn)] + [head]
 
+    def _matching(self, owner: str, wanted: TaskFilter) -> list[Head]:
+        heads = [head for task_id in self._versions if (head := self._visible(owner, task_id))]
+        return [head for head in heads if _matches(head, wanted)]
+
+    def _standing(self, owner: str, task_id: str) -> Head | DirectReply | None:
+        reply, until = self._replies.get(task_id, (None, 0))
+        if reply is None:
+            return self._visible(owner, task_id)
+        return reply if reply.owner == owner and self._clock() // 1000 < until else None
+
     def _visible(self, owner: str, task_id: str) -> Head | None:
         versions = self._versions.get(task_id)
         if not versions or versions[-1].owner != owner:
             return None
-        expires_at = (versions[-1].status_at + self._retention) // 1000
-        return None if expires_at <= self._clock() // 1000 else versions[-1]
+        head = versions[-1]
+        expires_at = (min(head.status_at, head.created_at + MESSAGE_WINDOW) + self._retention) // 1000
+        return None if expires_at <= self._clock() // 1000 else head
+
+
+def _place(head: Head) -> str:
+    return f"{head.status_at:020}#{head.task_id}"
+
+
+def _matches(head: Head, wanted: TaskFilter) -> bool:
+    same_context = wanted.context_id in ("", head.context_id)
+    same_state = wanted.state in (None, head.state)
+    return same_context and same_state and (wanted.since is None or head.status_at >= wanted.since)
 
 
 def _stands(newest: Head | None, previous: Head | None) -> bool:

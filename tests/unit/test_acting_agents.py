@@ -9,9 +9,9 @@ from msgspec import UNSET
 from a2a_lambda import agent as api
 from a2a_lambda.agent import Turn, Updates, artifact, completed, input_required, working
 from a2a_lambda.errors import TaskNotFoundError, UnavailableError, UnsupportedOperationError
-from a2a_lambda.jsonrpc import Endpoint
 from a2a_lambda.model import Task, TaskState
-from a2a_lambda.task import AGENT_FAILED, Head
+from a2a_lambda.task import Head
+from a2a_lambda.turns import AGENT_FAILED
 from tests.unit.factories import SECOND, Clock, Rpc, Server, agent, asking, call, rpc, send_params, server, texts
 from tests.unit.memory_store import InMemoryTaskStore
 
@@ -328,9 +328,7 @@ class FailingStore(InMemoryTaskStore):
 
 def failing(call_: str, *, read_only: bool, script: Callable[[Turn], Updates]) -> Rpc:
     clock = Clock()
-    store = FailingStore(clock, call_)
-    served = server(agent(script, read_only=read_only), store=store, clock=clock)
-    return Rpc(Endpoint(served.operations, max_body_bytes=65_536), store, clock)
+    return rpc(agent(script, read_only=read_only), store=FailingStore(clock, call_), clock=clock)
 
 
 @pytest.mark.xfail(reason=UNKNOWN_OUTCOME, strict=True)

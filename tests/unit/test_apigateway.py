@@ -95,10 +95,13 @@ def test_on_this_machine_too_no_other_host_is_believed(host: str) -> None:
 def test_an_answer_has_status_headers_and_text() -> None:
     assert apigateway.response(200, "é".encode(), {"a": "b"}) == {
         "statusCode": 200,
-        "headers": {"a": "b"},
+        "headers": {"a": "b", "strict-transport-security": "max-age=31536000"},
         "body": "é",
     }
 
 
 def test_an_answer_without_content_has_no_body() -> None:
-    assert apigateway.response(204, b"", {}) == {"statusCode": 204, "headers": {}}
+    assert apigateway.response(204, b"", {}) == {
+        "statusCode": 204,
+        "headers": {"strict-transport-security": "max-age=31536000"},
+    }

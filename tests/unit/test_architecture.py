@@ -13,16 +13,22 @@ PACKAGE: Final = ROOT / "layers" / "a2a" / "a2a_lambda"
 
 # The rings from the inside out. A module may import those of its own ring and of the rings before it.
 RINGS: Final = [
-    {"model", "errors", "timestamps"},
+    {"model", "errors", "timestamps", "tally", "es256", "jcs"},
     {"agent"},
+    {"outcome"},
     {"task"},
-    {"store", "turns", "validation"},
+    {"store", "turns", "validation", "capabilities", "callers", "pages", "retries"},
+    {"presentation", "listing"},
     {"operations"},
     {"jsonrpc", "card"},
-    {"apigateway", "settings", "loading", "dynamodb"},
+    {"apigateway", "settings", "loading", "observation", "security", "signing"},
+    {"tables", "items", "dynamodb", "keys", "rates", "kms"},
     {"bootstrap"},
 ]
-KNOWING_BOTOCORE: Final = {"dynamodb", "bootstrap"}
+KNOWING_BOTOCORE: Final = {"tables", "kms", "bootstrap"}
+READING_THE_ENVIRONMENT: Final = {"bootstrap", "observation"}
+RULES: Final = sorted(module for members in RINGS[:7] for module in members - {"timestamps", "tally"})
+ASKING_FOR_THE_TIME: Final = {"now", "utcnow", "today"}
 MODULES: Final = sorted(path.stem for path in PACKAGE.glob("*.py") if path.stem != "__init__")
 
 
@@ -35,6 +41,11 @@ def imports(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
     return found
+
+
+def names(path: Path) -> set[str]:
+    """Return the names of all attributes that a file uses."""
+    return {node.attr for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)}
 
 
 def ours(path: Path) -> set[str]:
@@ -61,27 +72,28 @@ def test_a_module_imports_nothing_from_a_ring_around_its_own(module: str) -> Non
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_only_the_store_and_the_bootstrap_know_botocore(module: str) -> None:
+def test_only_the_calls_of_aws_and_the_bootstrap_know_botocore(module: str) -> None:
     knows = bool(packages(PACKAGE / f"{module}.py") & {"boto3", "botocore"})
 
     assert knows == (module in KNOWING_BOTOCORE)
 
 
-@pytest.mark.parametrize("module", [each for each in MODULES if each != "bootstrap"])
-def test_only_the_bootstrap_reads_the_environment(module: str) -> None:
+@pytest.mark.parametrize("module", [each for each in MODULES if each not in READING_THE_ENVIRONMENT])
+def test_only_the_bootstrap_and_the_metrics_switch_read_the_environment(module: str) -> None:
     assert "os" not in packages(PACKAGE / f"{module}.py")
 
 
-@pytest.mark.parametrize("module", ["agent", "errors", "model", "store", "task", "validation"])
+@pytest.mark.parametrize("module", RULES)
 def test_the_rules_know_msgspec_and_the_standard_library_alone(module: str) -> None:
     foreign = packages(PACKAGE / f"{module}.py") - set(sys.stdlib_module_names) - {"a2a_lambda", "msgspec"}
 
     assert foreign == set()
 
 
-@pytest.mark.parametrize("module", ["model", "errors", "agent", "task", "validation", "store"])
+@pytest.mark.parametrize("module", RULES)
 def test_the_rules_know_neither_the_time_nor_chance(module: str) -> None:
-    assert not packages(PACKAGE / f"{module}.py") & {"time", "datetime", "random", "uuid", "secrets", "os"}
+    assert not packages(PACKAGE / f"{module}.py") & {"time", "random", "uuid", "secrets", "os"}
+    assert not ASKING_FOR_THE_TIME & names(PACKAGE / f"{module}.py")
 
 
 def test_an_agent_needs_the_agent_api_and_the_wire_types_alone() -> None:

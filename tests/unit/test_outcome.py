@@ -9,8 +9,8 @@ from a2a_lambda import agent as api
 from a2a_lambda.agent import StatusUpdate, Update, artifact, completed, data, input_required, reply, text, working
 from a2a_lambda.errors import InvalidAgentResponseError
 from a2a_lambda.model import Artifact, Message, Part, Role, TaskState
-from a2a_lambda.task import Outcome
-from tests.unit.factories import Ids, Json, message, texts
+from a2a_lambda.outcome import Outcome
+from tests.unit.factories import Json, message, new_outcome, texts
 
 FINAL_UPDATES: Final = {
     TaskState.INPUT_REQUIRED: input_required("?"),
@@ -24,7 +24,7 @@ QUESTION: Final = message(task_id="task-1", context_id="context-1")
 
 def outcome(*updates: object) -> Outcome:
     """Return what a turn on QUESTION comes to."""
-    folded = Outcome(QUESTION, Ids())
+    folded = new_outcome(QUESTION)
     for update in updates:
         folded.apply(update)
     folded.close()
@@ -65,7 +65,7 @@ def test_a_final_update_decides_the_state(state: TaskState) -> None:
 
 
 def test_the_newest_progress_replaces_the_one_before_it() -> None:
-    folded = Outcome(QUESTION, Ids())
+    folded = new_outcome(QUESTION)
     folded.apply(working("One"))
     folded.apply(working("Two"))
 
@@ -75,7 +75,7 @@ def test_the_newest_progress_replaces_the_one_before_it() -> None:
 
 
 def test_progress_without_a_word_takes_the_earlier_word_back() -> None:
-    folded = Outcome(QUESTION, Ids())
+    folded = new_outcome(QUESTION)
     folded.apply(working("One"))
     folded.apply(working())
 
@@ -120,15 +120,12 @@ def test_an_update_after_a_reply_is_refused() -> None:
 
 
 def test_a_reply_alone_is_a_message_without_a_task() -> None:
-    direct = outcome(reply("Hi!")).direct_reply
+    folded = outcome(reply("Hi!"))
 
-    assert direct is not None
-    assert (direct.role, direct.task_id, direct.context_id, texts([direct])) == (
-        Role.AGENT,
-        "",
-        "context-1",
-        ["Hi!"],
-    )
+    assert folded.is_reply
+    assert folded.status_message is not None
+    assert (folded.status_message.role, folded.status_message.context_id) == (Role.AGENT, "context-1")
+    assert texts([folded.status_message]) == ["Hi!"]
 
 
 def test_a_reply_completes_the_task_where_there_is_one() -> None:
@@ -143,7 +140,7 @@ def test_a_reply_completes_the_task_where_there_is_one() -> None:
 def test_a_reply_after_other_updates_needs_the_task(earlier: Update) -> None:
     folded = outcome(earlier, reply("Hi!"))
 
-    assert folded.direct_reply is None
+    assert not folded.is_reply
     assert folded.state is TaskState.COMPLETED
     assert texts([folded.status_message] if folded.status_message else []) == ["Hi!"]
 
@@ -152,7 +149,7 @@ def test_a_turn_that_fails_after_a_reply_is_not_a_reply() -> None:
     folded = outcome(reply("Hi!"))
     folded.fail("Broken.")
 
-    assert (folded.direct_reply, folded.state) == (None, TaskState.FAILED)
+    assert (folded.is_reply, folded.state) == (False, TaskState.FAILED)
 
 
 # Artifacts
@@ -222,7 +219,7 @@ def test_an_artifact_has_all_that_the_agent_says_of_it() -> None:
 
 
 def test_artifacts_given_before_a_failure_stay() -> None:
-    folded = Outcome(QUESTION, Ids())
+    folded = new_outcome(QUESTION)
     folded.apply(artifact("x", artifact_id="a"))
     folded.fail("Broken.")
 
@@ -311,7 +308,7 @@ def test_what_an_agent_does_to_a_value_after_giving_it_changes_nothing() -> None
     value: dict[str, Json] = {"a": [1]}
     parts = [data(value)]
     metadata = {"k": [1]}
-    folded = Outcome(QUESTION, Ids())
+    folded = new_outcome(QUESTION)
     folded.apply(artifact(parts, artifact_id="a", metadata=metadata))
 
     value["a"].append(2)
@@ -325,7 +322,7 @@ def test_what_an_agent_does_to_a_value_after_giving_it_changes_nothing() -> None
 
 def test_what_an_agent_does_to_a_question_after_asking_it_changes_nothing() -> None:
     value = [1]
-    folded = Outcome(QUESTION, Ids())
+    folded = new_outcome(QUESTION)
     folded.apply(input_required(data(value)))
 
     value.append(2)

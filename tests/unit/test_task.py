@@ -9,8 +9,9 @@ from a2a_lambda import agent as api
 from a2a_lambda import task
 from a2a_lambda.errors import InvalidParamsError, UnsupportedOperationError
 from a2a_lambda.model import Artifact, Message, Part, Role, TaskState
-from a2a_lambda.task import ArtifactDelta, Head
-from tests.unit.factories import DAY, NOON, SECOND, Json, begun, ended, followed, in_state, message
+from a2a_lambda.outcome import ArtifactDelta
+from a2a_lambda.task import Head
+from tests.unit.factories import DAY, GENEROUS, NOON, SECOND, Json, begun, ended, followed, in_state, message
 
 S: Final = TaskState
 TAKING: Final = [S.INPUT_REQUIRED, S.AUTH_REQUIRED]
@@ -36,40 +37,40 @@ def test_every_state_is_in_one_of_the_three_kinds() -> None:
 
 @pytest.mark.parametrize("state", TAKING)
 def test_a_task_that_asks_takes_a_message(state: TaskState) -> None:
-    task.admit(in_state(state), message(), NOON)
+    task.admit(in_state(state), message(), NOON, GENEROUS)
 
 
 @pytest.mark.parametrize("state", FINISHED)
 def test_a_message_to_a_finished_task_is_refused(state: TaskState) -> None:
     with pytest.raises(UnsupportedOperationError, match="finished") as refused:
-        task.admit(in_state(state), message(), NOON)
+        task.admit(in_state(state), message(), NOON, GENEROUS)
     assert refused.value.metadata == {"state": state.value}
 
 
 @pytest.mark.parametrize("state", BUSY)
 def test_a_message_to_a_busy_task_is_refused(state: TaskState) -> None:
     with pytest.raises(UnsupportedOperationError, match="busy") as refused:
-        task.admit(in_state(state), message(), NOON)
+        task.admit(in_state(state), message(), NOON, GENEROUS)
     assert refused.value.metadata == {"state": state.value}
 
 
 def test_a_message_may_name_the_context_of_the_task() -> None:
     head = in_state(S.INPUT_REQUIRED)
-    task.admit(head, message(context_id=head.context_id), NOON)
+    task.admit(head, message(context_id=head.context_id), NOON, GENEROUS)
 
 
 @pytest.mark.parametrize("state", TaskState)
 def test_a_message_that_names_another_context_is_refused_in_every_state(state: TaskState) -> None:
     with pytest.raises(InvalidParamsError) as refused:
-        task.admit(in_state(state), message(context_id="another"), NOON)
+        task.admit(in_state(state), message(context_id="another"), NOON, GENEROUS)
     assert [each.field for each in refused.value.violations] == ["message.contextId"]
 
 
 def test_a_task_takes_messages_for_thirty_days() -> None:
     head = in_state(S.INPUT_REQUIRED)
-    task.admit(head, message(), NOON + 30 * DAY - 1)
+    task.admit(head, message(), NOON + 30 * DAY - 1, GENEROUS)
     with pytest.raises(UnsupportedOperationError, match="30 days"):
-        task.admit(head, message(), NOON + 30 * DAY)
+        task.admit(head, message(), NOON + 30 * DAY, GENEROUS)
 
 
 # From head to head

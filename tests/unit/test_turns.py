@@ -9,13 +9,14 @@ import pytest
 from a2a_lambda import turns
 from a2a_lambda.agent import Agent, Turn, Update, Updates, artifact, completed, input_required, working
 from a2a_lambda.model import Part, TaskState
-from a2a_lambda.task import AGENT_FAILED, Outcome
-from tests.unit.factories import Clock, Ids, agent, message, texts, yielding
+from a2a_lambda.outcome import Outcome
+from a2a_lambda.turns import AGENT_FAILED
+from tests.unit.factories import Clock, agent, message, new_outcome, texts, yielding
 
 
 def run(served: Agent) -> Outcome:
     sent = message(task_id="task-1", context_id="context-1")
-    outcome = Outcome(sent, Ids())
+    outcome = new_outcome(sent)
     turns.run(served, Turn(message=sent, task_id="task-1"), outcome)
     return outcome
 
