@@ -64,6 +64,6 @@ def find_order_id(parts: Iterable[Part]) -> str | None:
     for part in parts:
         if isinstance(part.text, str) and (match := ORDER_ID.search(part.text)):
             return match[0]
-        if isinstance(part.data, dict) and isinstance(order_id := part.data.get("orderId"), str):
+        if isinstance(part.data, dict) and (order_id := part.data.get("orderId")) and isinstance(order_id, str):
             return order_id
     return None

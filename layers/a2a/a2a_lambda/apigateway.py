@@ -14,6 +14,9 @@ LOCAL_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 HSTS: Final = {"strict-transport-security": "max-age=31536000"}
 """Browsers are to come back by https only (RFC 6797); over plain http they ignore it."""
 
+MAX_TEXT_BYTES: Final = 3_000_000
+"""The longest body that goes to Lambda as text: twice that fits into the 6 MB of its answer."""
+
 NOT_FOUND: Final[Response] = {
     "statusCode": 404,
     "headers": {"content-type": "application/json", **HSTS},
@@ -88,8 +91,13 @@ def base_url(event: Event) -> str:
 
 
 def response(status: int, content: bytes, headers: Mapping[str, str]) -> Response:
-    """Return an answer. The content is text in UTF-8; an answer without content has no body."""
+    """Return an answer. The content is text in UTF-8; an answer without content has no body.
+
+    Lambda writes the body into JSON once more, which may double text; base64 adds a third, whatever the text.
+    """
     answer: Response = {"statusCode": status, "headers": {**headers, **HSTS}}
-    if content:
+    if len(content) > MAX_TEXT_BYTES:
+        answer |= {"body": binascii.b2a_base64(content, newline=False).decode(), "isBase64Encoded": True}
+    elif content:
         answer["body"] = content.decode()
     return answer

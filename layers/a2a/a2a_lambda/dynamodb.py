@@ -14,7 +14,8 @@ The `write` of a head names the call that put it: when an answer is lost and bot
 head that is in its way is the call's own.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
@@ -25,7 +26,7 @@ from a2a_lambda.model import Artifact, Message
 from a2a_lambda.outcome import TERMINAL, ArtifactDelta
 from a2a_lambda.store import ConflictError, Page, TaskFilter
 from a2a_lambda.tables import Item, RefusedError, Table, batches, number
-from a2a_lambda.task import MESSAGE_WINDOW, Content, DirectReply, Head, fold_artifacts, within
+from a2a_lambda.task import MESSAGE_WINDOW, Beside, Content, DirectReply, Head, fold_artifacts, within
 
 INDEX: Final = "tasks-by-owner"
 
@@ -35,6 +36,9 @@ FILTERED_PAGES: Final = 4
 
 MAX_COUNT: Final = 10_000
 """How many of an owner's tasks are counted."""
+
+CONTENT_GROUP: Final = 20
+"""Contents of a task whose pieces are read together."""
 
 HISTORY_GROUP: Final = 10
 """Tasks of a list whose histories are read together."""
@@ -102,11 +106,11 @@ class DynamoDBTaskStore:
         turns = self._range(head, items.turn_entry(int(note["turn"]["N"])), items.turn_entry(head.turn - 1))
         return head, head.message_key == message_key or any(turn["message_key"]["S"] == message_key for turn in turns)
 
-    def commit(self, previous: Head | None, following: Head) -> None:
-        """Put `following` in the place of `previous`; None says that the task is new.
+    def prepare(self, previous: Head | None, following: Head) -> Callable[[], None]:
+        """Write what lies beside `following`, which changes nothing yet, and return the call that makes it count.
 
-        Raises:
-            ConflictError: the task is no longer at `previous`.
+        The call puts `following` in the place of `previous`; None says that the task is new. It raises ConflictError
+        where the task is no longer at `previous`.
         """
         write = self._new_id()
         writer = items.Writer(following, write, self._retention)
@@ -116,7 +120,25 @@ class DynamoDBTaskStore:
                 writer.note(self._clock() // 1000 + self._window)
         head = writer.head()
         self._table.put_all(writer.beside)
-        self._put(head, following.owner, write, _condition_at(previous))
+
+        def commit() -> None:
+            try:
+                self._table.put(head, **_condition_at(previous))
+            except RefusedError as refused:
+                if not self._has_counted(following, write, refused.current):
+                    raise ConflictError(self._visible(refused.current, following.owner)) from refused
+
+        return commit
+
+    def _has_counted(self, following: Head, write: str, current: Item) -> bool:
+        """Tell whether a write that was refused had counted before: its answer was lost, and botocore tried again."""
+        if current.get("write") == {"S": write}:
+            return True
+        head = _task(self._visible(current, following.owner))
+        if head is None or head.turn <= following.turn:
+            return False
+        turn = self._table.get(items.key(following.task_id, items.turn_entry(following.turn)))
+        return turn is not None and turn["write"] == {"S": write}
 
     def keep_reply(self, reply: DirectReply) -> None:
         """Keep a direct reply, for as long as a copy of its message may come.
@@ -125,15 +147,12 @@ class DynamoDBTaskStore:
             ConflictError: the message has come to something already.
         """
         write = self._new_id()
-        item = items.reply_item(reply, self._clock() // 1000 + self._window)
-        self._put({**item, "write": {"S": write}}, reply.owner, write, _condition_at(None))
-
-    def _put(self, item: Item, owner: str, write: str, condition: dict[str, Any]) -> None:
+        item = items.reply_item(reply, self._clock() // 1000 + self._window, write)
         try:
-            self._table.put(item, **condition)
+            self._table.put(item, **_condition_at(None))
         except RefusedError as refused:
             if refused.current.get("write") != {"S": write}:
-                raise ConflictError(self._visible(refused.current, owner)) from refused
+                raise ConflictError(self._visible(refused.current, reply.owner)) from refused
 
     def cancel(self, owner: str, task_id: str, now: int) -> Head:
         """Cancel the task whatever it is doing, and return it.
@@ -204,8 +223,9 @@ class DynamoDBTaskStore:
         if head.turn > 1 and (limit is None or len(messages) < limit):
             first = 1 if limit is None else max(1, head.turn - (limit - len(messages)))
             turns = self._range(head, items.turn_entry(first), items.turn_entry(head.turn - 1), ScanIndexForward=False)
-            for turn in turns:
-                messages[:0] = self._turn_messages(head, turn)
+            contents = (items.read_content(turn["content"]) for turn in turns)
+            for content in self._contents(head, contents):
+                messages[:0] = _messages.decode(content)
                 if limit is not None and len(messages) >= limit:
                     break
         return [within(head, message) for message in (messages if limit is None else messages[-limit:])]
@@ -218,7 +238,7 @@ class DynamoDBTaskStore:
             contents += [items.read_content(turn["content"]) for turn in turns]
         if head.artifacts is not None:
             contents.append(head.artifacts)
-        return fold_artifacts(_deltas.decode(self._content(head, content)) for content in contents)
+        return fold_artifacts(_deltas.decode(content) for content in self._contents(head, contents))
 
     def status_message(self, head: Head) -> Message | None:
         """Return what was said with the task's state, unless it is the last message of the history."""
@@ -273,7 +293,8 @@ class DynamoDBTaskStore:
             for head, messages in zip(group, newest, strict=True):
                 turn = head.turn - 1
                 while turn and len(messages) < limit:
-                    messages[:0] = self._turn_messages(head, turns[head.task_id, items.turn_entry(turn)])
+                    kept = turns[head.task_id, items.turn_entry(turn)]
+                    messages[:0] = _messages.decode(self._content(head, items.read_content(kept["content"])))
                     turn -= 1
                 yield [within(head, message) for message in messages[-limit:]]
 
@@ -339,17 +360,24 @@ class DynamoDBTaskStore:
             **more,
         )
 
-    def _turn_messages(self, head: Head, turn: Item) -> list[Message]:
-        return _messages.decode(self._content(head, items.read_content(turn["content"])))
-
     def _content(self, head: Head, content: Content) -> bytes:
         """Return content as bytes, put together from its pieces where it lies beside the head."""
-        if isinstance(content, bytes):
-            return content
-        entries = items.piece_entries(content)
-        found = self._owned(head.owner, [items.key(head.task_id, entry) for entry in entries])
-        pieces: dict[str, bytes] = {item["entry"]["S"]: item["content"]["B"] for item in found}
-        return b"".join(pieces[entry] for entry in entries)
+        return next(self._contents(head, [content]))
+
+    def _contents(self, head: Head, contents: Iterable[Content]) -> Iterator[bytes]:
+        """Yield contents as bytes, in their order. The pieces of several are read together."""
+        waiting = iter(contents)
+        while group := list(islice(waiting, CONTENT_GROUP)):
+            entries = [
+                entry for content in group if isinstance(content, Beside) for entry in items.piece_entries(content)
+            ]
+            found = self._owned(head.owner, [items.key(head.task_id, entry) for entry in entries])
+            pieces: dict[str, bytes] = {item["entry"]["S"]: item["content"]["B"] for item in found}
+            for content in group:
+                if isinstance(content, bytes):
+                    yield content
+                else:
+                    yield b"".join(pieces[entry] for entry in items.piece_entries(content))
 
 
 def _task(begun: Head | DirectReply | None) -> Head | None:

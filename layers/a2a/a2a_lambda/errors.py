@@ -107,7 +107,7 @@ class InternalError(ProtocolError):
 
 
 class UnavailableError(InternalError):
-    """The request was not carried out and changed nothing; the same request may succeed later."""
+    """The request could not be carried out now; the same request may succeed later, and is not taken twice."""
 
     RETRY_AFTER_SECONDS: Final = 1
 

@@ -69,7 +69,8 @@ class Writer:
 
     def move(self, earlier: Head) -> None:
         """Leave beside what was the newest turn of the task, now that another takes its place in the head."""
-        self._keep(turn_entry(earlier.turn), earlier.messages, message_key={"S": earlier.message_key})
+        marks = {"message_key": {"S": earlier.message_key}, "write": {"S": earlier.write}}
+        self._keep(turn_entry(earlier.turn), earlier.messages, **marks)
         if earlier.artifacts is not None:
             self._keep(artifacts_entry(earlier.artifact_turns + 1), earlier.artifacts)
 
@@ -104,7 +105,7 @@ class Writer:
         return self._place(beside, what)
 
 
-def reply_item(reply: DirectReply, expires_at: int) -> Item:
+def reply_item(reply: DirectReply, expires_at: int, write: str) -> Item:
     """Return the item of a direct reply, which no index has."""
     return {
         **key(reply.task_id, HEAD),
@@ -112,6 +113,7 @@ def reply_item(reply: DirectReply, expires_at: int) -> Item:
         "created_at": number(reply.created_at),
         "expires_at": number(expires_at),
         "reply": {"B": reply.content},
+        "write": {"S": write},
     }
 
 
@@ -144,6 +146,7 @@ def read_head(item: Item) -> Head:
         artifact_bytes=int(item["artifact_bytes"]["N"]),
         message_count=int(item["message_count"]["N"]),
         deadline=int(item["deadline"]["N"]) if "deadline" in item else None,
+        write=item["write"]["S"],
         **contents,
     )
 

@@ -24,6 +24,7 @@ from a2a_lambda.errors import (
     Violation,
 )
 from a2a_lambda.model import PROTOCOL_VERSION, CancelTaskRequest, GetTaskRequest, ListTasksRequest, SendMessageRequest
+from a2a_lambda.nesting import MAX_NESTING, nests_deeper
 from a2a_lambda.operations import Call, Operations
 from a2a_lambda.validation import Validator
 
@@ -32,9 +33,6 @@ log: Final = logging.getLogger("a2a.jsonrpc")
 SERVED_VERSION: Final = re.compile(r"1\.0(\.[0-9]+)?")
 UNNAMED_VERSION: Final = "0.3"
 """What a request without a version asks for (§3.6.2)."""
-
-MAX_NESTING: Final = 100
-"""Levels of objects and arrays in a request, as in protobuf's own JSON parsers."""
 
 Method = tuple[type[Struct], Callable[[Operations, Any, Call], Struct]]
 
@@ -165,19 +163,9 @@ def _decode(body: bytes) -> Any:
         value = msgspec.json.decode(body)
     except (ValueError, RecursionError) as error:
         raise JSONParseError from error
-    if body.count(b"[") + body.count(b"{") > MAX_NESTING and _nests_too_deeply(value):
+    if nests_deeper(body, value, MAX_NESTING):
         raise JSONParseError
     return value
-
-
-def _nests_too_deeply(value: Any) -> bool:
-    level = [value]
-    for _ in range(MAX_NESTING):
-        containers = [each.values() if isinstance(each, dict) else each for each in level]
-        level = [child for container in containers for child in container if isinstance(child, dict | list)]
-        if not level:
-            return False
-    return True
 
 
 def _identity_in(body: bytes) -> str | float | None:

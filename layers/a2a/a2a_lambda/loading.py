@@ -10,7 +10,8 @@ def load_agent(name: str) -> Agent:
     """Return an instance of the agent that is named as `module:Class`.
 
     Raises:
-        InvalidSettingError: there is no such module or class, or it is not an Agent with a card.
+        InvalidSettingError: there is no such module or class, it is not an Agent with a card, or it cannot be made
+            without arguments.
     """
     module_name, _, class_name = name.partition(":")
     try:
@@ -19,4 +20,7 @@ def load_agent(name: str) -> Agent:
         raise InvalidSettingError(f"A2A_AGENT: {name} cannot be loaded: {error}") from error
     if not (isinstance(agent_class, type) and issubclass(agent_class, Agent) and hasattr(agent_class, "card")):
         raise InvalidSettingError(f"A2A_AGENT: {name} is not a subclass of a2a_lambda.agent.Agent with a card")
-    return agent_class()
+    try:
+        return agent_class()
+    except TypeError as error:
+        raise InvalidSettingError(f"A2A_AGENT: {name} cannot be made: {error}") from error

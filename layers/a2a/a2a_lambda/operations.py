@@ -6,7 +6,7 @@ agent. The checks come in the specification's order, and nothing is written befo
 
 import re
 from collections.abc import Callable, Collection
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from a2a_lambda import tally, task, turns
 from a2a_lambda.agent import Agent, Turn
 from a2a_lambda.capabilities import check_content, check_extensions, input_modes
-from a2a_lambda.errors import TaskNotFoundError, UnavailableError
+from a2a_lambda.errors import InternalError, TaskNotFoundError, UnavailableError
 from a2a_lambda.listing import list_tasks
 from a2a_lambda.model import (
     CancelTaskRequest,
@@ -26,12 +26,14 @@ from a2a_lambda.model import (
     SendMessageRequest,
     SendMessageResponse,
     Task,
+    TaskStatus,
 )
 from a2a_lambda.outcome import TERMINAL, Outcome
 from a2a_lambda.presentation import present
 from a2a_lambda.retries import message_key, task_id_for
 from a2a_lambda.store import ConflictError, TaskStore
 from a2a_lambda.task import DirectReply, Head, Limits
+from a2a_lambda.timestamps import format_timestamp
 
 RETRY_MARGIN_SECONDS: Final = 5.0
 """A turn that lost a race is not run again with less time than this."""
@@ -47,6 +49,9 @@ POLL_SECONDS: Final = (0.1, 0.2, 0.4, 1.0)
 
 TASK_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """The ids that this server makes. Any other is unknown without a read."""
+
+
+T = TypeVar("T")
 
 
 class Call(Struct, frozen=True, kw_only=True):
@@ -125,11 +130,14 @@ class Operations:
             TaskNotCancelableError: it is finished.
         """
         check_extensions(self._agent.card, call.extensions)
-        if not TASK_ID.fullmatch(request.id):
-            raise TaskNotFoundError
+        head = self._existing(request.id, call)
+        # Read before it counts: a cancellation that counted is not answered with an error.
+        shown = self._present(head, UNSET)
         canceled = self._store.cancel(call.owner, request.id, self._world.clock())
         tally.current().finished.append(canceled.state.value)
-        return self._present(canceled, UNSET)
+        if canceled.revision != head.revision + 1:
+            return self._present(canceled, UNSET)
+        return replace(shown, status=TaskStatus(canceled.state, timestamp=format_timestamp(canceled.status_at)))
 
     def _existing(self, task_id: str, call: Call) -> Head:
         """Return a task of the caller's, given up if its turn has outlived its deadline."""
@@ -151,8 +159,18 @@ class Operations:
         return head
 
     def _commit(self, previous: Head | None, following: Head) -> None:
+        self._count(self._store.prepare(previous, following), following)
+
+    def _commit_shown(self, previous: Head | None, following: Head, history_length: int | UnsetType) -> Task:
+        """Commit, and return the task as answers carry it: read before it counts, so that no error follows."""
+        commit = self._store.prepare(previous, following)
+        shown = self._present(following, history_length)
+        self._count(commit, following)
+        return shown
+
+    def _count(self, commit: Callable[[], None], following: Head) -> None:
         try:
-            self._store.commit(previous, following)
+            commit()
         except ConflictError:
             tally.current().conflicts += 1
             raise
@@ -245,19 +263,28 @@ class Operations:
         if outcome.is_reply and outcome.status_message and not previous and not claims:
             return SendMessageResponse(message=self._keep_reply(begun, outcome.status_message))
         finished = task.finish(begun, outcome, now=self._world.clock())
+        history_length = request.configuration.history_length
         if claims:
-            finished = self._commit_claimed(begun, finished)
-        else:
-            self._commit(previous, finished)
-        return SendMessageResponse(task=self._present(finished, request.configuration.history_length))
+            return SendMessageResponse(task=self._commit_claimed(begun, finished, history_length, call))
+        return SendMessageResponse(task=self._commit_shown(previous, finished, history_length))
 
-    def _commit_claimed(self, begun: Head, finished: Head) -> Head:
-        """Return the task after its claimed turn: as finished, or as whoever ended it meanwhile left it."""
-        try:
-            self._commit(begun, finished)
-        except ConflictError as conflict:
-            return conflict.current_or_gone()
-        return finished
+    def _commit_claimed(self, begun: Head, finished: Head, history_length: int | UnsetType, call: Call) -> Task:
+        """Return the task after its claimed turn: as finished, or as whoever ended it meanwhile left it.
+
+        The agent has acted, so the result is tried to keep for as long as there is time.
+
+        Raises:
+            InternalError: the store did not answer until then. The deadline will end the turn.
+        """
+        while True:
+            try:
+                return self._commit_shown(begun, finished, history_length)
+            except ConflictError as conflict:
+                return self._present(conflict.current_or_gone(), history_length)
+            except UnavailableError as error:
+                if call.seconds_left() < WAIT_MARGIN_SECONDS:
+                    raise InternalError from error
+                self._world.pause(POLL_SECONDS[-1])
 
     def _keep_reply(self, begun: Head, reply: Message) -> Message:
         """Return a direct reply, kept for copies of its request."""
@@ -289,11 +316,11 @@ class Operations:
             return current is not None and current.state in TERMINAL
 
         return Turn(
-            message=message,
+            message=_copy(message),
             task_id=begun.task_id,
             context_id=begun.context_id,
             caller=begun.owner,
-            metadata={} if request.metadata is UNSET else request.metadata,
+            metadata={} if request.metadata is UNSET else _copy(request.metadata),
             accepted_output_modes=request.configuration.accepted_output_modes,
             seconds_left=call.seconds_left,
             canceled=turns.at_most_once_a_second(canceled, self._world.clock),
@@ -303,3 +330,8 @@ class Operations:
 
 def _deadline(now: int, call: Call) -> int:
     return now + int(call.seconds_left() * 1000)
+
+
+def _copy(value: T) -> T:
+    """Return a copy that shares nothing: what an agent does to what it is given changes nothing here."""
+    return msgspec.json.decode(msgspec.json.encode(value), type=type(value))

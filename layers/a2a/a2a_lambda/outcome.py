@@ -1,7 +1,8 @@
 """What a turn comes to: an agent's updates, folded in order into a state, messages and artifacts. Pure."""
 
 from collections.abc import Callable, Iterable
-from typing import Final, TypeVar
+from math import isfinite
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -10,11 +11,18 @@ from msgspec.structs import replace
 from a2a_lambda.agent import ArtifactUpdate, Reply, StatusUpdate
 from a2a_lambda.errors import InvalidAgentResponseError
 from a2a_lambda.model import Artifact, Message, Part, Role, TaskState
+from a2a_lambda.nesting import MAX_NESTING, nests_deeper
 
 TERMINAL: Final = frozenset({TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELED, TaskState.REJECTED})
 INTERRUPTED: Final = frozenset({TaskState.INPUT_REQUIRED, TaskState.AUTH_REQUIRED})
 CLOSING: Final = TERMINAL | INTERRUPTED
 """The states that end a turn."""
+
+REPORTABLE: Final = frozenset(TaskState) - {TaskState.SUBMITTED, TaskState.CANCELED}
+"""The states that an agent may report: what is left belongs to the server and to the caller."""
+
+MAX_AGENT_NESTING: Final = MAX_NESTING - 10
+"""Levels of objects and arrays in what an agent gives. An answer wraps it in some more."""
 
 T = TypeVar("T")
 
@@ -70,7 +78,7 @@ class Outcome:
         match update:
             case ArtifactUpdate():
                 self._give(update)
-            case StatusUpdate(state, parts):
+            case StatusUpdate(state, parts) if state in REPORTABLE:
                 if state in INTERRUPTED and not parts:
                     raise InvalidAgentResponseError(f"{state.value} without a message")
                 self.status_message = self._say(parts) if parts else None
@@ -79,7 +87,7 @@ class Outcome:
                 self.status_message = self._say(parts)
                 self.state, self.is_reply = TaskState.COMPLETED, self._updates == 0
             case _:
-                raise InvalidAgentResponseError(f"{type(update).__name__} is not an update")
+                raise InvalidAgentResponseError(f"{type(update).__name__} is not an update that an agent may give")
         self._updates += 1
 
     def close(self) -> None:
@@ -171,9 +179,28 @@ def _copied(value: T, parts: Iterable[Part]) -> tuple[T, int]:
         raise InvalidAgentResponseError("a message or an artifact without parts")
     try:
         content = msgspec.json.encode(value)
+        plain = msgspec.to_builtins(value, builtin_types=(bytes,))
         copy = msgspec.json.decode(content, type=type(value))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidAgentResponseError(f"a value that JSON cannot hold: {type(error).__name__}") from error
+    if nests_deeper(content, plain, MAX_AGENT_NESTING):
+        raise InvalidAgentResponseError(f"more than {MAX_AGENT_NESTING} levels of objects and arrays")
+    if _has_no_number(plain):
+        raise InvalidAgentResponseError("a number that JSON cannot hold")
     if any(sum(getattr(part, name) is not UNSET for name in Part.ONEOF) != 1 for part in parts):
         raise InvalidAgentResponseError("a part that is not exactly one of text, raw, url and data")
     return copy, len(content)
+
+
+def _has_no_number(plain: Any) -> bool:
+    """Tell whether a value holds a float that is not a number, or infinite: msgspec would write null."""
+    waiting = [plain]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, float) and not isfinite(each):
+            return True
+        if isinstance(each, dict):
+            waiting += each.values()
+        elif isinstance(each, list | tuple):
+            waiting += each
+    return False

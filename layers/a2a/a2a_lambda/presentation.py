@@ -16,8 +16,8 @@ from a2a_lambda.timestamps import format_timestamp
 DEFAULT_HISTORY_LENGTH: Final = 100
 """Messages in an answer whose request names no historyLength."""
 
-MAX_TASK_BYTES: Final = 5_000_000
-"""A task is shown with fewer messages rather than longer than this; Lambda answers 6 MB at most."""
+MAX_SHOWN_BYTES: Final = 4_500_000
+"""A task is shown with fewer messages rather than longer than this. As base64 it fits into Lambda's 6 MB."""
 
 
 def present(store: TaskStore, head: Head, history_length: int | UnsetType) -> Task:
@@ -47,7 +47,7 @@ def _said(store: TaskStore, head: Head) -> Message | None:
 def _shortened(shown: Task) -> Task:
     if shown.history is UNSET:
         return shown
-    excess = len(msgspec.json.encode(shown)) - MAX_TASK_BYTES
+    excess = len(msgspec.json.encode(shown)) - MAX_SHOWN_BYTES
     dropped = 0
     while excess > 0 and dropped < len(shown.history):
         excess -= len(msgspec.json.encode(shown.history[dropped])) + 1

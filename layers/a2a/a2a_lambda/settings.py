@@ -8,8 +8,8 @@ from msgspec import Meta, Struct
 
 S = TypeVar("S", bound=Struct)
 
-MODULE_AND_CLASS = r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$"
-BASE_URL = r"^(https://|http://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/|$))[^?#\s]*$"
+MODULE_AND_CLASS = r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*\Z"
+BASE_URL = r"^(https://[^/?#\s]+|http://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?)(/[^?#\s]*)?\Z"
 ENDPOINT = r"^https?://[^\s/?#]+/?\Z"
 LIST = r"^[^\s,]+(,[^\s,]+)*\Z"
 
@@ -25,7 +25,7 @@ class CardSettings(Struct, frozen=True, kw_only=True):
 
     a2a_agent: AgentName
     auth: Auth = "none"
-    jwt_issuer: Annotated[str, Meta(pattern=r"^https://\S+$")] = ""
+    jwt_issuer: Annotated[str, Meta(pattern=r"^https://\S+\Z")] = ""
     """Who issues the tokens, where AUTH is jwt. Required there."""
     required_scope: str = ""
     """The scope that a token must have, where AUTH is jwt."""
@@ -52,7 +52,7 @@ class RpcSettings(Struct, frozen=True, kw_only=True):
     """The scope that a token must have, where AUTH is jwt."""
     tasks_table: str
     callers_table: str
-    dynamodb_endpoint: str = ""
+    dynamodb_endpoint: Annotated[str, Meta(pattern=ENDPOINT)] = ""
     """Another DynamoDB than the region's own, as a URL."""
     retention_days: Annotated[int, Meta(ge=1, le=3650)] = 30
     """How long a task is kept after its last change of state, in days."""

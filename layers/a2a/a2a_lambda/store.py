@@ -4,7 +4,7 @@ Whatever the store: each call names the owner, a write counts wholly or not at a
 owner's, missing or expired does not exist.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -53,7 +53,7 @@ class Page(Struct, frozen=True):
 
 
 class TaskStore(Protocol):
-    """Keeps tasks. Every call may raise `UnavailableError`, having changed nothing that counts."""
+    """Keeps tasks. Every call may raise `UnavailableError`; whether a write counted is then known by reading."""
 
     def read(self, owner: str, task_id: str) -> Head | None:
         """Return the task as last written (never an older state), or None where it does not exist."""
@@ -71,11 +71,11 @@ class TaskStore(Protocol):
     def find(self, owner: str, task_id: str, message_key: str) -> tuple[Head | None, bool]:
         """Return the task as `read` does, and whether it has this message already, sent a short while ago."""
 
-    def commit(self, previous: Head | None, following: Head) -> None:
-        """Put `following` in the place of `previous`; None says that the task is new.
+    def prepare(self, previous: Head | None, following: Head) -> Callable[[], None]:
+        """Make ready to put `following` in the place of `previous`, and return the call that makes it count.
 
-        Raises:
-            ConflictError: the task is no longer at `previous`.
+        Before that call nothing has changed, but the history and the artifacts of `following` can be read. None for
+        `previous` says that the task is new. The call raises ConflictError where the task is no longer there.
         """
 
     def cancel(self, owner: str, task_id: str, now: int) -> Head:

@@ -170,11 +170,14 @@ def batches(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
 def _backoff() -> Iterator[Callable[[], None]]:
     """Yield a wait for each try of a batch that DynamoDB carried out in part, a longer one each time.
 
-    Raises:
-        UnavailableError: the tries are used up.
+    The last one raises UnavailableError: the tries are used up.
     """
-    for attempt in range(BATCH_ATTEMPTS):
+    for attempt in range(BATCH_ATTEMPTS - 1):
         yield partial(_pause, BACKOFF_SECONDS * 2**attempt)
+    yield _give_up
+
+
+def _give_up() -> None:
     raise UnavailableError
 
 

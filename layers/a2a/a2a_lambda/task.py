@@ -76,6 +76,8 @@ class Head(Struct, frozen=True, kw_only=True):
     message_count: int = 1
     deadline: int | None = None
     """When a running turn is given up for dead. Set exactly while a turn runs."""
+    write: str = ""
+    """The id of the write that kept it, for the store."""
 
 
 class DirectReply(Struct, frozen=True, kw_only=True):

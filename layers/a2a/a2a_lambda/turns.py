@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from a2a_lambda.agent import Agent, Turn
-from a2a_lambda.errors import InvalidAgentResponseError
+from a2a_lambda.errors import InvalidAgentResponseError, UnavailableError
 from a2a_lambda.outcome import Outcome, OutputTooLargeError
 
 AGENT_FAILED: Final = "The agent could not finish this task."
@@ -21,6 +21,9 @@ def run(agent: Agent, turn: Turn, outcome: Outcome) -> None:
 
     Nothing of the agent's is raised: an exception and an invalid response fail the task with a neutral message
     and are logged.
+
+    Raises:
+        UnavailableError: a read-only agent asked for what the store could not give now. It may be run again.
     """
     task = {"task_id": turn.task_id}
     try:
@@ -32,7 +35,12 @@ def run(agent: Agent, turn: Turn, outcome: Outcome) -> None:
     except OutputTooLargeError as error:
         log.error("agent output too large: %s", error, extra=task)  # noqa: TRY400
         outcome.fail(str(error))
-    except Exception:
+    except UnavailableError:
+        if agent.read_only:
+            raise
+        log.exception("the store did not answer the agent", extra=task)
+        outcome.fail(AGENT_FAILED)
+    except (Exception, SystemExit):
         log.exception("the agent raised", extra=task)
         outcome.fail(AGENT_FAILED)
     else:

@@ -111,15 +111,19 @@ def _struct_reader(info: inspect.StructType, rules: Mapping[tuple[type, str], Ru
             return _refuse(violations, path or "params", "must be an object")
         before = len(violations)
         fields: dict[str, Any] = {}
+        given: set[str] = set()
         for field, reader, rule in readers:
             at = f"{path}.{field.encode_name}" if path else field.encode_name
+            so_far = len(violations)
             found = _read_field(value, field, reader, at, violations)
+            if found is not UNSET or len(violations) > so_far:
+                given.add(field.name)
             if found is UNSET:
                 continue
             fields[field.name] = found
             if rule and (complaint := rule(found)):
                 _refuse(violations, at, complaint)
-        if oneof and sum(name in fields for name in oneof) != 1 and len(violations) == before:
+        if oneof and len(given.intersection(oneof)) != 1:
             _refuse(violations, path, f"must have exactly one of {', '.join(oneof)}")
         return info.cls(**fields) if len(violations) == before else UNSET
 

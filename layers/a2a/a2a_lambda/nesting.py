@@ -1,0 +1,19 @@
+"""How deep JSON may nest here, on its way in and out: no deeper than everyone on the way can read."""
+
+from typing import Any, Final
+
+MAX_NESTING: Final = 100
+"""Levels of objects and arrays in a request, as in protobuf's own JSON parsers."""
+
+
+def nests_deeper(content: bytes, value: Any, levels: int) -> bool:
+    """Tell whether a JSON value, whose encoding is `content`, has more levels of objects and arrays than this."""
+    if content.count(b"[") + content.count(b"{") <= levels:
+        return False
+    level = [value]
+    for _ in range(levels + 1):
+        containers = [each.values() if isinstance(each, dict) else each for each in level]
+        level = [child for container in containers for child in container if isinstance(child, dict | list)]
+        if not level:
+            return False
+    return True
