@@ -57,6 +57,7 @@ class Tasks:
     calls: list[str] = field(default_factory=list)
     """The names of the store's DynamoDB calls, in order."""
     name: str = ""
+    endpoint: str | None = None
 
     _numbers: ClassVar[Iterator[int]] = itertools.count(1)
 
