@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import itertools
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +25,7 @@ TEMPLATE: Final = Path(__file__).resolve().parents[2] / "template.yaml"
 RETENTION_DAYS: Final = 30
 
 Item = dict[str, Any]
+Answer = tuple[AWSResponse, dict[str, Any]]
 
 
 def new_client(endpoint: str | None = None, config: Config | None = None) -> "DynamoDBClient":
@@ -57,6 +57,7 @@ class Tasks:
     calls: list[str] = field(default_factory=list)
     """The names of the store's DynamoDB calls, in order."""
     name: str = ""
+    endpoint: str | None = None
 
     _numbers: ClassVar[Iterator[int]] = itertools.count(1)
 
@@ -119,37 +120,28 @@ class Tasks:
 
         self.client.meta.events.register(event, act)
 
-    def answer(self, operation: str, *answers: AWSResponse | Exception) -> None:
+    def answer(self, operation: str, *answers: Answer | BaseException) -> None:
         """Answer the store's next calls of an operation in DynamoDB's place, or fail to."""
-        event = f"before-send.dynamodb.{operation}"
+        event = f"before-call.dynamodb.{operation}"
         left = list(answers)
 
-        def respond(**_request: Any) -> AWSResponse | None:
+        def respond(**_call: Any) -> Answer:
             answer = left.pop(0)
             if not left:
                 self.client.meta.events.unregister(event, respond)
-            if isinstance(answer, Exception):
+            if isinstance(answer, BaseException):
                 raise answer
             return answer
 
         self.client.meta.events.register_first(event, respond)
 
 
-class _Body:
-    def __init__(self, content: bytes) -> None:
-        self._content = content
-
-    def stream(self) -> Iterator[bytes]:
-        yield self._content
+def response(**parsed: Any) -> Answer:
+    """Return an answer of DynamoDB's."""
+    return AWSResponse("http://dynamodb", 200, {}, None), parsed
 
 
-def response(status: int, **body: Any) -> AWSResponse:
-    """Return an answer in DynamoDB's form."""
-    content = json.dumps(body).encode()
-    headers = {"Content-Type": "application/x-amz-json-1.0", "Content-Length": str(len(content))}
-    return AWSResponse("http://dynamodb", status, headers, _Body(content))
-
-
-def error(code: str, status: int = 400) -> AWSResponse:
+def error(code: str, status: int = 400) -> Answer:
     """Return one of DynamoDB's errors."""
-    return response(status, __type=f"com.amazonaws.dynamodb.v20120810#{code}", message="no")
+    parsed = {"Error": {"Code": code, "Message": "no"}, "ResponseMetadata": {"HTTPStatusCode": status}}
+    return AWSResponse("http://dynamodb", status, {}, None), parsed

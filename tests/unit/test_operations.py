@@ -1,5 +1,6 @@
 """The operations of A2A over a store in memory: conversations, contexts, history, cancellation."""
 
+import bisect
 from typing import Final
 
 import msgspec
@@ -511,16 +512,19 @@ def nesting(depth: int) -> Agent:
     return agent(respond)
 
 
+def fate(depth: int) -> str:
+    """Return what becomes of a task whose agent gives data of that many levels."""
+    try:
+        return server(nesting(depth)).task().status.state.name
+    except RecursionError:
+        return "lost"
+
+
 @pytest.mark.xfail(reason="a value at the edge of the recursion limit is stored and cannot be read", strict=True)
 def test_an_agents_data_can_be_read_or_is_refused_however_deep_it_is() -> None:
-    unreadable = []
-    for depth in range(850, 1000):
-        try:
-            server(nesting(depth)).task()
-        except RecursionError:
-            unreadable.append(depth)
+    edge = bisect.bisect_left(range(50_000), True, key=lambda depth: fate(depth) != "COMPLETED")  # noqa: FBT003
 
-    assert unreadable == []
+    assert {fate(depth) for depth in range(edge - 10, edge + 10)} == {"COMPLETED", "FAILED"}
 
 
 def test_a_message_is_stored_as_it_came() -> None:

@@ -1,6 +1,7 @@
 """Running an agent for one turn, whatever the agent does."""
 
 import logging
+import sys
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -102,6 +103,15 @@ def test_an_agent_is_not_run_on_after_an_invalid_response() -> None:
     run(agent(respond))
 
     assert reached == []
+
+
+@pytest.mark.xfail(reason="SystemExit is no Exception", strict=True, raises=SystemExit)
+def test_an_agent_that_exits_fails_the_turn() -> None:
+    def respond(_turn: Turn) -> Updates:
+        yield working()
+        sys.exit("secret")
+
+    assert_failed_neutrally(run(agent(respond)))
 
 
 # At most once a second
