@@ -1,6 +1,7 @@
 """A task store in memory: the promises of `store.TaskStore`, without I/O."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Final, TypeVar
 
 import msgspec
@@ -48,6 +49,9 @@ class InMemoryTaskStore:
         head = self._visible(owner, task_id)
         taken = [each for each in self._versions.get(task_id, []) if each.message_key == message_key]
         return head, head is not None and any(self._clock() < each.status_at + self._window for each in taken)
+
+    def prepare(self, previous: Head | None, following: Head) -> Callable[[], None]:
+        return partial(self.commit, previous, following)
 
     def commit(self, previous: Head | None, following: Head) -> None:
         versions = self._versions.get(following.task_id, [])
