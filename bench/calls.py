@@ -1,0 +1,116 @@
+"""A client's requests as API Gateway hands them to a function (payload format 2.0), and the context beside them.
+
+Runs in the measured interpreters too, so it imports next to nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+Event = dict[str, Any]
+
+DOMAIN = "abcdef1234.execute-api.us-east-1.amazonaws.com"
+KILOBYTE = 1024
+
+
+class Context:
+    """What a function is told of its invocation."""
+
+    aws_request_id = "8c1c2f4e-5f0b-4d5a-9d5e-0a4b6f1c2d3e"
+    function_name = "bench"
+    invoked_function_arn = "arn:aws:lambda:us-east-1:123456789012:function:bench"
+
+    def get_remaining_time_in_millis(self) -> int:
+        """The milliseconds until the function is stopped."""
+        return 29_000
+
+
+def kilobyte(text: str) -> str:
+    """The text, filled up to a kilobyte with words that mean nothing."""
+    return (text + " and so on" * KILOBYTE)[:KILOBYTE]
+
+
+def card() -> Event:
+    """A request for the agent card."""
+    return _event("GET", "/.well-known/agent-card.json", None)
+
+
+def send(message_id: str, text: str, *, task: str | None = None, history_length: int | None = None) -> Event:
+    """A SendMessage: a new task, or the next turn of `task`."""
+    message: dict[str, Any] = {"messageId": message_id, "role": "ROLE_USER", "parts": [{"text": text}]}
+    if task is not None:
+        message["taskId"] = task
+    params: dict[str, Any] = {"message": message}
+    if history_length is not None:
+        params["configuration"] = {"historyLength": history_length}
+    return _call("SendMessage", params)
+
+
+def get(task: str, *, history_length: int | None = None) -> Event:
+    """A GetTask."""
+    params: dict[str, Any] = {"id": task}
+    if history_length is not None:
+        params["historyLength"] = history_length
+    return _call("GetTask", params)
+
+
+def cancel(task: str) -> Event:
+    """A CancelTask."""
+    return _call("CancelTask", {"id": task})
+
+
+def result(answer: dict[str, Any]) -> dict[str, Any]:
+    """The task of an answer. Anything else than a task ends the measurement: its time would mean nothing."""
+    response = json.loads(answer["body"])
+    if answer["statusCode"] != 200 or "result" not in response:  # noqa: PLR2004 - HTTP's own
+        raise SystemExit(f"not the answer that was to be measured: {answer}")
+    found: dict[str, Any] = response["result"]
+    task: dict[str, Any] = found.get("task", found)
+    return task
+
+
+def _call(method: str, params: dict[str, Any]) -> Event:
+    return _event("POST", "/a2a", json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))
+
+
+def _event(method: str, path: str, body: str | None) -> Event:
+    event: Event = {
+        "version": "2.0",
+        "routeKey": f"{method} {path}",
+        "rawPath": path,
+        "rawQueryString": "",
+        "headers": {
+            "a2a-version": "1.0",
+            "accept": "*/*",
+            "content-type": "application/json",
+            "host": DOMAIN,
+            "user-agent": "bench",
+            "x-amzn-trace-id": "Root=1-68d6f4a0-1c2d3e4f5a6b7c8d9e0f1a2b",
+            "x-forwarded-for": "203.0.113.10",
+            "x-forwarded-port": "443",
+            "x-forwarded-proto": "https",
+        },
+        "requestContext": {
+            "accountId": "123456789012",
+            "apiId": "abcdef1234",
+            "domainName": DOMAIN,
+            "domainPrefix": "abcdef1234",
+            "http": {
+                "method": method,
+                "path": path,
+                "protocol": "HTTP/1.1",
+                "sourceIp": "203.0.113.10",
+                "userAgent": "bench",
+            },
+            "requestId": "RzXkJhVZFiAEPdw=",
+            "routeKey": f"{method} {path}",
+            "stage": "$default",
+            "time": "26/Sep/2026:20:37:31 +0000",
+            "timeEpoch": 1790455051121,
+        },
+        "isBase64Encoded": False,
+    }
+    if body is not None:
+        event["body"] = body
+    return event

@@ -1,0 +1,195 @@
+"""The tables of RESULTS.md, made from what was measured."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import TYPE_CHECKING
+
+from bench import measurements, prices
+from bench.report import HEADINGS, Row, number, table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from bench.interpreters import Cold
+    from bench.measurements import Results
+    from bench.staging import Stage
+
+SERVER, MEMORY, SQL = "this server", "SDK, memory", "SDK, SQL"
+MEGABYTE = 10**6
+
+
+def budgets(stage: Stage, results: Results) -> str:
+    """The main table."""
+    rows = [
+        *cold_rows(results),
+        *cpu_rows(results),
+        *unit_rows(results),
+        Row(
+            "deployed code and dependencies, unzipped",
+            stage.deployed_bytes / MEGABYTE,
+            stage.sdk_bytes / MEGABYTE,
+            stage.sdk_sql_bytes / MEGABYTE,
+            limit=12,
+            unit="MB",
+        ),
+        Row("a million one-shot tasks", sum(cost(results).values()), limit=5.5, unit="USD"),
+        Row(
+            "ListTasks, first page of 50 at 10,000 tasks", None, limit_text="1.3 × of 100 tasks", note="not served yet"
+        ),
+    ]
+    return table(HEADINGS, [row.cells() for row in rows])
+
+
+def cold_rows(results: Results) -> list[Row]:
+    """Cold starts and memory."""
+    cold, card = results.cold, results.card
+    sql = middle(cold[SQL], "total")
+
+    def row(what: str, field: str, unit: str = "ms", share: float | None = None) -> Row:
+        limit = share * sql if share is not None else None
+        text = f"{share} × SDK, SQL" if share is not None else ""
+        values = [middle(cold[name], field) for name in (SERVER, MEMORY, SQL)]
+        return Row(what, values[0], values[1], values[2], limit, text, unit)
+
+    def extreme(what: str, pick: Callable[[Iterable[float]], float]) -> Row:
+        server, memory, sql = (pick(each.total for each in cold[name]) for name in (SERVER, MEMORY, SQL))
+        return Row(f"– {what} of {len(card)}", server, memory, sql, unit="ms")
+
+    return [
+        row("cold start, to the first SendMessage answer", "total", share=0.6),
+        extreme("fastest", min),
+        extreme("slowest", max),
+        row("– the interpreter", "interpreter"),
+        row("– importing the function", "importing"),
+        row("– the first call", "first_call"),
+        row("– CPU of all this", "cpu"),
+        row("peak memory of a cold start", "peak", "MiB"),
+        Row("card function, cold", middle(card, "total"), limit=0.25 * sql, limit_text="0.25 × SDK, SQL", unit="ms"),
+        Row("– fastest", min(each.total for each in card), unit="ms"),
+        Row("– slowest", max(each.total for each in card), unit="ms"),
+        Row("– AWS clients that it imports", sum(each.aws_client for each in card[:1]), limit=0),
+    ]
+
+
+def middle(cold: Sequence[Cold], field: str) -> float:
+    """The median of a field."""
+    value: float = median(getattr(each, field) for each in cold)
+    return value
+
+
+def cpu_rows(results: Results) -> list[Row]:
+    """CPU of a warm function."""
+
+    def row(what: str, times: Mapping[str, float], share: float | None = None) -> Row:
+        limit = share * times[SQL] if share is not None else None
+        text = f"{share} × SDK, SQL" if share is not None else ""
+        return Row(what, times[SERVER], times[MEMORY], times[SQL], limit, text, "ms")
+
+    def of(operation: str) -> dict[str, float]:
+        return {name: times[operation] for name, times in results.cpu.items()}
+
+    return [
+        row("SendMessage that completes, CPU", of("sends"), 0.25),
+        row("GetTask, CPU", of("gets"), 1.0),
+        row("CancelTask, CPU", of("cancels")),
+        *(
+            row(f"follow-up turn at history {history}, CPU", {name: at[history] for name, at in results.turns.items()})
+            for history in measurements.HISTORIES
+        ),
+    ]
+
+
+BUDGETED = (
+    ("one-shot SendMessage, read-only agent", "read_only", "one-shot", 2, 6),
+    ("one-shot SendMessage, acting agent", "acting", "one-shot", 3, 9),
+    ("follow-up turn 400, read-only agent", "read_only", "turn 400", 3, 10),
+    ("follow-up turn 400, acting agent", "acting", "turn 400", 4, 14),
+)
+
+
+def unit_rows(results: Results) -> list[Row]:
+    """DynamoDB calls and units that have a budget."""
+    rows = []
+    for what, agent, operation, most_calls, most_units in BUDGETED:
+        usage = getattr(results, agent)
+        rows += [
+            Row(f"{what}, calls", usage[operation]["calls"], limit=most_calls),
+            Row(f"{what}, write units", usage[operation]["write_units"], limit=most_units),
+        ]
+        if operation == "turn 400":
+            rows += [
+                Row(
+                    f"– {kind.replace('_', ' ')}, of those at turn 2",
+                    usage[operation][kind] / usage["turn 2"][kind],
+                    limit=1.3,
+                    unit="×",
+                )
+                for kind in ("calls", "write_units", "read_units")
+            ]
+    get = results.read_only["get at turn 400"]
+    return [
+        *rows,
+        Row("GetTask with historyLength 2 at turn 400, calls", get["calls"], limit=2),
+        Row("GetTask with historyLength 2 at turn 400, read units", get["read_units"], limit=2),
+    ]
+
+
+def usage(results: Results) -> str:
+    """The table of all DynamoDB usage."""
+    kinds = ("calls", "write_units", "read_units", "written_bytes")
+    rows = [
+        (f"{operation}, {agent}", *(number(used[kind]) for kind in kinds))
+        for agent, usage in (("read-only", results.read_only), ("acting", results.acting))
+        for operation, used in usage.items()
+    ]
+    headings = ("operation, agent", "calls", "write units", "read units", "bytes written")
+    return "## DynamoDB\n\nBy its published rules, from the sizes of the real items.\n\n" + table(headings, rows)
+
+
+def cost(results: Results) -> dict[str, float]:
+    """US dollars for a million one-shot tasks, by what they are for."""
+    used = results.read_only["one-shot"]
+    cold = results.cold[SERVER]
+    return prices.million(
+        prices.OneShot(
+            cpu_seconds=results.cpu[SERVER]["sends"] / 1000,
+            cold_seconds=middle(cold, "total") / 1000,
+            calls=used["calls"],
+            write_units=used["write_units"],
+            read_units=used["read_units"],
+            stored_bytes=used["written_bytes"],
+            log_bytes=middle(cold, "log_bytes"),
+            answer_bytes=middle(cold, "answer_bytes"),
+        )
+    )
+
+
+def costs(results: Results) -> str:
+    """The table of costs, and of the prices."""
+    parts = cost(results)
+    by_part = [*((what, f"{dollars:.3f}") for what, dollars in parts.items()), ("all", f"{sum(parts.values()):.2f}")]
+    by_price = [(what, f"{price.dollars:.10g}", price.source) for what, price in prices.PRICES.items()]
+    return "\n".join(
+        [
+            "## A million one-shot tasks",
+            "",
+            "A read-only agent, messages of 1 KB, one request a task.",
+            "",
+            table(("what", "US dollars"), by_part),
+            "",
+            "Prices of us-east-1, on demand, first tier, no free tier; looked up in November 2026, not in AWS's list:",
+            "",
+            table(("price of", "US dollars", "read in"), by_price),
+            "",
+            "Assumed, since no measurement here can tell:",
+            "",
+            f"- A function of {prices.MEMORY_GB} GB has {number(prices.CPU_SHARE)} of a CPU like this machine's.",
+            f"- It waits {prices.CALL_SECONDS * 1000:.0f} ms for each call of DynamoDB.",
+            f"- {prices.COLD_STARTS:.0%} of the requests are cold starts, each as long as here.",
+            f"- {prices.TRACED:.0%} of the requests are traced, Lambda's default sampling.",
+            f"- A line of the access log has {prices.ACCESS_LOG_BYTES} bytes.",
+            f"- Tasks and logs are kept for {prices.RETENTION_MONTHS} month; deleting is free.",
+            "- Encryption with the AWS-managed key costs next to nothing: DynamoDB keeps the key for minutes.",
+        ]
+    )
