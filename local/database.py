@@ -13,7 +13,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from local.server import HOST, port_of, serve_in_background
+from local.server import port_of, serve_in_background
 
 if TYPE_CHECKING:
     import socket
@@ -61,7 +61,7 @@ def serve_database(listener: socket.socket) -> None:
 
 def endpoint_of(listener: socket.socket) -> str:
     """The address of the DynamoDB behind the socket."""
-    return f"http://{HOST}:{port_of(listener)}"
+    return f"http://{listener.getsockname()[0]}:{port_of(listener)}"
 
 
 class DatabaseProcess:

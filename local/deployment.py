@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from local.authorizers import IamAuthorizer, JwtAuthorizer
 from local.errors import TemplateError
 from local.routes import Route
 from local.template import Template, Value, load, mapping, sequence, text
@@ -18,6 +19,8 @@ from local.template import Template, Value, load, mapping, sequence, text
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from local.authorizers import Authorizer
 
 DEFAULT_FUNCTION_TIMEOUT = 3
 DEFAULT_FUNCTION_MEMORY = 128
@@ -94,6 +97,7 @@ def read_deployment(path: Path, environment: Mapping[str, str]) -> Deployment:
     names = environment_names(document)
     given = {reference: environment[name] for reference, name in names.items() if name in environment}
     template = Template(document, given)
+    template.check_rules()
     functions = _functions(document, template, path.parent, environment)
     return Deployment(functions, _routes(template, functions), _cors(template), _tables(template))
 
@@ -184,6 +188,10 @@ def _routes(template: Template, functions: Mapping[str, Function]) -> tuple[Rout
         text(template.reference(name)): properties
         for name, properties in _properties(template, "AWS::ApiGatewayV2::Integration").items()
     }
+    authorizers = {
+        text(template.reference(name)): _jwt_authorizer(name, properties)
+        for name, properties in _properties(template, "AWS::ApiGatewayV2::Authorizer").items()
+    }
     routes = []
     for name, properties in _properties(template, "AWS::ApiGatewayV2::Route").items():
         target = text(properties.get("Target", "")).removeprefix("integrations/")
@@ -194,8 +202,32 @@ def _routes(template: Template, functions: Mapping[str, Function]) -> tuple[Rout
         if uri is None or uri[1] not in functions:
             raise TemplateError(f"integration {target} leads to no function of this template")
         timeout = float(text(integration.get("TimeoutInMillis", DEFAULT_INTEGRATION_TIMEOUT))) / 1000
-        routes.append(Route(text(properties["RouteKey"]), uri[1], timeout))
+        routes.append(Route(text(properties["RouteKey"]), uri[1], timeout, _authorizer(name, properties, authorizers)))
     return tuple(routes)
+
+
+def _authorizer(
+    name: str, properties: Mapping[str, Value], authorizers: Mapping[str, JwtAuthorizer]
+) -> Authorizer | None:
+    kind = text(properties.get("AuthorizationType", "NONE"))
+    if kind == "NONE":
+        return None
+    if kind == "AWS_IAM":
+        return IamAuthorizer()
+    authorizer = authorizers.get(text(properties.get("AuthorizerId", "")))
+    if kind != "JWT" or authorizer is None or sequence(properties.get("AuthorizationScopes")):
+        raise TemplateError(f"the authorization of route {name} cannot be imitated here")
+    return authorizer
+
+
+def _jwt_authorizer(name: str, properties: Mapping[str, Value]) -> JwtAuthorizer:
+    (source,) = _texts(properties.get("IdentitySource")) or ("",)
+    header = re.fullmatch(r"\$request\.header\.([\w-]+)", source)
+    if text(properties.get("AuthorizerType", "")) != "JWT" or header is None:
+        raise TemplateError(f"authorizer {name} cannot be imitated here")
+    configuration = mapping(properties.get("JwtConfiguration"))
+    issuer, audience = text(configuration.get("Issuer", "")), _texts(configuration.get("Audience"))
+    return JwtAuthorizer(issuer, audience, header[1].lower())
 
 
 def _cors(template: Template) -> Cors | None:

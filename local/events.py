@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
+    from local.authorizers import Identity
     from local.routes import Match
 
 TEXT_MEDIA_TYPES = frozenset({"application/json", "application/javascript", "application/xml"})
@@ -48,8 +49,10 @@ def split_target(target: str) -> tuple[str, str]:
     return unquote(path), query
 
 
-def make_event(request: Request, match: Match, request_id: str, now: datetime) -> dict[str, object]:
-    """The event that a function behind the matched route gets."""
+def make_event(
+    request: Request, match: Match, request_id: str, now: datetime, identity: Identity | None = None
+) -> dict[str, object]:
+    """The event that a function behind the matched route gets, with what an authorizer found out of the caller."""
     domain = domain_name(request.headers.get("host", ""), request.server_host)
     headers = {name: value for name, value in request.headers.items() if name != "cookie"}
     forwarded = request.headers.get("x-forwarded-for")
@@ -72,6 +75,7 @@ def make_event(request: Request, match: Match, request_id: str, now: datetime) -
         "requestContext": {
             "accountId": ACCOUNT_ID,
             "apiId": "local",
+            **({} if identity is None else {"authorizer": identity}),
             "domainName": domain,
             "domainPrefix": domain.partition(".")[0],
             "http": {

@@ -11,6 +11,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from local import answers, console, cors
+from local.authorizers import RefusedError
 from local.errors import FunctionTimeoutError
 from local.events import Request, make_event, split_target
 from local.routes import choose
@@ -62,9 +63,14 @@ class Gateway:
     def _invoke(self, request: Request, match: Match) -> Answer:
         request_id = secrets.token_urlsafe(12)
         function = self._functions[match.route.function]
-        event = make_event(request, match, request_id, datetime.now(UTC))
+        now = datetime.now(UTC)
         try:
+            authorizer = match.route.authorizer
+            identity = authorizer.identify(request.headers, now.timestamp()) if authorizer else None
+            event = make_event(request, match, request_id, now, identity)
             answer = answers.from_result(function.invoke(event, request_id, match.route.timeout))
+        except RefusedError as refused:
+            answer = refused.answer
         except FunctionTimeoutError as error:
             console.complain(str(error))
             answer = answers.UNAVAILABLE

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from local.authorizers import Authorizer
+
 DEFAULT_ROUTE = "$default"
 
 LITERAL, VARIABLE, GREEDY, DEFAULT = range(4)
@@ -23,11 +25,12 @@ LITERAL, VARIABLE, GREEDY, DEFAULT = range(4)
 
 @dataclass(frozen=True)
 class Route:
-    """A route key, the function behind it, and how long its integration may take in seconds."""
+    """A route key, the function behind it, how long its integration may take in seconds, and who stands before it."""
 
     key: str
     function: str
     timeout: float
+    authorizer: Authorizer | None = None
 
 
 @dataclass(frozen=True)

@@ -46,18 +46,19 @@ class _Channel(HTTPChannel):
     error_task_class = _RefusalTask
 
 
-def listen(port: int) -> socket.socket:
-    """A listening socket on this machine's own address; port 0 is any free one.
+def listen(port: int, host: str = HOST) -> socket.socket:
+    """A listening socket on this machine's own address, or on another host; port 0 is any free one.
 
     Raises PortError.
     """
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((HOST, port))
+        listener.bind((host, port))
     except OSError as error:
         listener.close()
-        raise PortError(f"port {port}: {error.strerror}") from error
+        place = f"port {port}" if host == HOST else f"port {port} of {host}"
+        raise PortError(f"{place}: {error.strerror}") from error
     listener.listen(CONNECTIONS)
     return listener
 

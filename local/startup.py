@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 import sys
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
-from local.console import say
+from local.console import complain, say
 from local.database import DatabaseProcess, endpoint_of, serve_database
 from local.deployment import read_deployment
-from local.errors import PortError
+from local.endpoints import LOCAL_IDENTITY, identify_to, is_here, set_missing
+from local.errors import DatabaseUnreachableError, PortError
 from local.functions import load_function
 from local.gateway import Gateway
-from local.server import listen, port_of, serve_in_background
+from local.server import HOST, listen, port_of, serve_in_background
+from local.signing_key import CREATE, with_created_key
 from local.tables import create_missing_tables
 from local.welcome import welcome
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from contextlib import ExitStack
     from pathlib import Path
     from socket import socket
@@ -28,15 +28,11 @@ if TYPE_CHECKING:
 GATEWAY_THREADS = 128
 LAST_PORT = 65_535
 
-# Other than in AWS: one line a request is enough on a console.
-LOCAL_DEFAULTS = {"POWERTOOLS_LOG_LEVEL": "WARN"}
-
-# What botocore needs to call a DynamoDB on this machine, which asks nobody who they are.
-LOCAL_IDENTITY = {
-    "AWS_ACCESS_KEY_ID": "local",
-    "AWS_SECRET_ACCESS_KEY": "local",
-    "AWS_REGION": "us-east-1",
-    "AWS_DEFAULT_REGION": "us-east-1",
+# Other than in AWS: everybody may call, and one line a request is enough on a console.
+LOCAL_DEFAULTS = {
+    "AUTH": "none",
+    "POWERTOOLS_LOG_LEVEL": "WARN",
+    "POWERTOOLS_METRICS_DISABLED": "true",
 }
 
 
@@ -55,7 +51,9 @@ def start_gateway(template: Path, at_exit: ExitStack) -> None:
     gateway = _gateway(deployment)
     create_missing_tables(endpoint, deployment.tables)
     serve_in_background(gateway, listener, GATEWAY_THREADS)
-    say(welcome(gateway, port_of(listener), endpoint))
+    for warning in dict.fromkeys(route.authorizer.warning for route in deployment.routes if route.authorizer):
+        complain(f"Warning: {warning}")
+    say(welcome(gateway, port_of(listener), endpoint, os.environ["AUTH"]))
 
 
 def start_database(template: Path) -> None:
@@ -63,46 +61,48 @@ def start_database(template: Path) -> None:
 
     Raises LocalError.
     """
-    listener = _listen("DB_PORT", 8000)
+    host = os.environ.get("DB_HOST") or HOST
+    listener = _listen("DB_PORT", 8000, host)
     serve_database(listener)
     endpoint = endpoint_of(listener)
-    tables = _prepare(template, endpoint).tables
+    set_missing(LOCAL_IDENTITY)
+    tables = read_deployment(template, os.environ).tables
     create_missing_tables(endpoint, tables)
+    if host != HOST:
+        complain(f"Warning: whoever reaches {host} can read and write this database")
     say(f"DynamoDB  {endpoint}, with {', '.join(table.name for table in tables)}")
     say(f"Use it    make run DYNAMODB_ENDPOINT={endpoint}")
     say("Ctrl-C stops it.")
 
 
-def _listen(variable: str, default: int) -> socket:
-    """A socket on the port that the environment gives."""
+def _listen(variable: str, default: int, host: str = HOST) -> socket:
+    """A socket on the port that the environment gives; the host is DB_HOST's, where it is not the usual one."""
     port = os.environ.get(variable) or str(default)
     if not port.isdecimal() or int(port) > LAST_PORT:
         raise PortError(f"{variable}={port} is not a port")
     try:
-        return listen(int(port))
+        return listen(int(port), host)
     except PortError as error:
-        raise PortError(f"{error}. Choose another one with {variable}=") from error
+        elsewhere = "" if host == HOST else " or DB_HOST="
+        raise PortError(f"{error}. Choose another one with {variable}={elsewhere}") from error
 
 
 def _prepare(template: Path, endpoint: str) -> Deployment:
     """The deployment, with its settings and its layers made this process's own."""
-    if _is_here(endpoint):
-        _set_missing(LOCAL_IDENTITY)
-    given = LOCAL_DEFAULTS | os.environ | {"DYNAMODB_ENDPOINT": endpoint}
+    identify_to(endpoint)
+    set_missing(LOCAL_DEFAULTS)
+    given = os.environ | {"DYNAMODB_ENDPOINT": endpoint}
+    if is_here(endpoint) and not given.get("KMS_ENDPOINT"):
+        given["KMS_ENDPOINT"] = endpoint
+    if CREATE in given.get("SIGNING_KEY", "").split(","):
+        if not given.get("KMS_ENDPOINT"):
+            raise DatabaseUnreachableError(f"SIGNING_KEY={CREATE} needs a KMS_ENDPOINT where the database is elsewhere")
+        given["SIGNING_KEY"] = with_created_key(given["SIGNING_KEY"], given["KMS_ENDPOINT"])
     deployment = read_deployment(template, given)
     os.environ.update(deployment.variables())
     # Behind PYTHONPATH, so that an agent kept elsewhere may be called like the one in layers/.
     sys.path.extend(str(path) for path in deployment.layers())
     return deployment
-
-
-def _is_here(endpoint: str) -> bool:
-    return urlsplit(endpoint).hostname in {"localhost", "127.0.0.1", "::1"}
-
-
-def _set_missing(variables: Mapping[str, str]) -> None:
-    for name, value in variables.items():
-        os.environ.setdefault(name, value)
 
 
 def _gateway(deployment: Deployment) -> Gateway:

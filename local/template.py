@@ -96,6 +96,7 @@ class Template:
     def __init__(self, document: Mapping[str, Value], given: Mapping[str, str]) -> None:
         self._conditions = mapping(document.get("Conditions"))
         self._mappings = mapping(document.get("Mappings"))
+        self._rules = mapping(document.get("Rules"))
         self._references = dict(PSEUDO_PARAMETERS)
         for name, declaration in mapping(document.get("Parameters")).items():
             self._references[name] = _parameter(name, mapping(declaration), given)
@@ -107,6 +108,16 @@ class Template:
     def _is_deployed(self, resource: dict[str, Value]) -> bool:
         condition = resource.get("Condition")
         return condition is None or self.holds({"Condition": condition})
+
+    def check_rules(self) -> None:
+        """Raise TemplateError where the parameters break one of the template's `Rules`."""
+        for rule in map(mapping, self._rules.values()):
+            if self.holds(rule.get("RuleCondition", True)):
+                for assertion in map(mapping, sequence(rule.get("Assertions"))):
+                    if not self.holds(assertion["Assert"]):
+                        raise TemplateError(
+                            text(assertion.get("AssertDescription", "a rule of the template is broken"))
+                        )
 
     def of_type(self, kind: str) -> dict[str, dict[str, Value]]:
         """The deployed resources of a type, by logical id."""

@@ -13,27 +13,31 @@ if TYPE_CHECKING:
 
 CARD_PATH = "/.well-known/agent-card.json"
 
+# What curl is to show, from a variable of the shell.
+CREDENTIALS = {"api-key": ' -H "x-api-key: $API_KEY"', "jwt": ' -H "Authorization: Bearer $TOKEN"'}
 
-def welcome(gateway: Gateway, port: int, database: str) -> str:
+
+def welcome(gateway: Gateway, port: int, database: str, auth: str) -> str:
     """The lines to print once the gateway answers."""
     origin = f"http://{HOST}:{port}"
     lines = [
         f"Agent card  {origin}{CARD_PATH}",
         f"DynamoDB    {database}",
-        "Try it      " + try_it(origin, _example(_card(gateway, port))),
+        *([f"Make a key  make key CALLER=you DYNAMODB_ENDPOINT={database}"] if auth == "api-key" else []),
+        "Try it      " + try_it(origin, _example(_card(gateway, port)), CREDENTIALS.get(auth, "")),
         "Ctrl-C stops it.",
     ]
     return "\n".join(lines)
 
 
-def try_it(origin: str, example: str) -> str:
+def try_it(origin: str, example: str, credential: str = "") -> str:
     """A shell command that sends the example message, under a new message id each time it is run."""
     here = "<message-id>"
     message = {"messageId": here, "role": "ROLE_USER", "parts": [{"text": example}]}
     request = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message}}
     quoted = json.dumps(request, separators=(",", ":"), ensure_ascii=False).replace("'", r"'\''")
     body = quoted.replace(here, "try-'$(date +%s)'", 1)
-    return f"curl -s {origin}/a2a -H 'Content-Type: application/json' -H 'A2A-Version: 1.0' -d '{body}'"
+    return f"curl -s {origin}/a2a -H 'Content-Type: application/json' -H 'A2A-Version: 1.0'{credential} -d '{body}'"
 
 
 def _card(gateway: Gateway, port: int) -> Any:

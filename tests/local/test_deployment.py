@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from local.authorizers import IamAuthorizer, JwtAuthorizer
 from local.deployment import Cors, Deployment, read_deployment
 from local.errors import TemplateError
 from local.routes import Route
@@ -113,3 +114,55 @@ def test_this_projects_own_template_can_be_served() -> None:
     own = read_deployment(Path(__file__).parents[2] / "template.yaml", {"MAX_BODY_BYTES": "1000"})
     assert {"POST /a2a", "GET /.well-known/agent-card.json"} <= {route.key for route in own.routes}
     assert own.variables()["MAX_BODY_BYTES"] == "1000"
+
+
+def test_a_route_is_as_open_as_its_authorization_type_says() -> None:
+    authorizers = {route.key: route.authorizer for route in deployment(GUARD="AWS_IAM").routes}
+    assert authorizers == {
+        "POST /echo": IamAuthorizer(),
+        "ANY /echo/{proxy+}": None,
+        "GET /odd/{way}": None,
+    }
+
+
+def test_a_route_for_tokens_has_the_authorizer_that_it_names() -> None:
+    (route, *_) = deployment(GUARD="JWT", ISSUER="https://issuer.example", AUDIENCE="a,b").routes
+    assert route.authorizer == JwtAuthorizer("https://issuer.example", ("a", "b"), "authorization")
+
+
+def test_parameters_that_break_a_rule_are_refused_in_its_words() -> None:
+    with pytest.raises(TemplateError, match="Guard=JWT needs Issuer"):
+        deployment(GUARD="JWT")
+
+
+@pytest.mark.parametrize(
+    ("guard", "old", "new"),
+    [
+        ("CUSTOM", "", ""),
+        ("NONE", "AuthorizationType: !Ref Guard", "AuthorizationType: JWT"),
+        ("JWT", "AuthorizationType: !Ref Guard", "AuthorizationType: JWT\n      AuthorizationScopes: [some]"),
+        ("JWT", "AuthorizerType: JWT", "AuthorizerType: REQUEST"),
+        ("JWT", "[$request.header.Authorization]", "[$request.querystring.token]"),
+    ],
+)
+def test_an_authorizer_that_cannot_be_imitated_is_refused(tmp_path: Path, guard: str, old: str, new: str) -> None:
+    path = tmp_path / "template.yaml"
+    path.write_text(SMALL.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    with pytest.raises(TemplateError, match="cannot be imitated"):
+        read_deployment(path, {"GUARD": guard, "ISSUER": "x"})
+
+
+AUTHORIZERS = {
+    "none": None,
+    "api-key": None,
+    "iam": IamAuthorizer(),
+    "jwt": JwtAuthorizer("https://issuer.example", ("one", "two"), "authorization"),
+}
+
+
+@pytest.mark.parametrize("auth", AUTHORIZERS)
+def test_this_projects_own_routes_are_guarded_as_auth_says(auth: str) -> None:
+    given = {"AUTH": auth, "JWT_ISSUER": "https://issuer.example", "JWT_AUDIENCE": "one,two"}
+    routes = read_deployment(Path(__file__).parents[2] / "template.yaml", given).routes
+    assert {route.authorizer for route in routes if route.function == "RpcFunction"} == {AUTHORIZERS[auth]}
+    assert {route.authorizer for route in routes if route.function == "CardFunction"} == {None}

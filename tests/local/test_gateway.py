@@ -1,5 +1,6 @@
 """The gateway without sockets."""
 
+import json
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from local.answers import INTERNAL_ERROR, NOT_FOUND, TOO_LARGE, UNAVAILABLE, message
+from local.authorizers import IamAuthorizer
 from local.deployment import Cors, Function
 from local.events import Request
 from local.functions import Handler, LoadedFunction
@@ -20,6 +22,12 @@ ANYBODY = Cors(("*",), ("GET",), (), (), None, credentials=False)
 def gateway(handler: Handler, rules: Cors | None = None, timeout: float = 5) -> Gateway:
     function = LoadedFunction(Function("F", Path(), "app.handler", timeout, 128, {}, ()), handler)
     return Gateway([Route("POST /a2a", "F", 30)], {"F": function}, rules)
+
+
+def guarded(handler: Handler, rules: Cors | None = None) -> Gateway:
+    """A gateway whose route is for signed requests."""
+    function = LoadedFunction(Function("F", Path(), "app.handler", 5, 128, {}, ()), handler)
+    return Gateway([Route("POST /a2a", "F", 30, IamAuthorizer())], {"F": function}, rules)
 
 
 def test_a_functions_answer_carries_the_id_of_its_request() -> None:
@@ -88,3 +96,34 @@ def test_without_cors_rules_a_preflight_is_a_request_like_any_other() -> None:
     headers = {"origin": "https://x", "access-control-request-method": "POST"}
     request = replace(REQUEST, method="OPTIONS", headers=headers)
     assert gateway(lambda _event, _context: None).answer(request) == message(404, "Not Found")
+
+
+def test_who_may_not_reach_a_route_does_not_reach_its_function() -> None:
+    reached: list[object] = []
+    answer = guarded(lambda event, _context: reached.append(event)).answer(REQUEST)
+    assert (answer.status, answer.body, reached) == (403, b'{"message":"Forbidden"}', [])
+    assert "Apigw-Requestid" in dict(answer.headers)
+
+
+def test_a_function_is_told_who_reached_it() -> None:
+    credential = "AWS4-HMAC-SHA256 Credential=ALICE/20260926/us-east-1/execute-api/aws4_request"
+    signed = {"authorization": f"{credential}, SignedHeaders=host, Signature={'0' * 64}"}
+    answer = guarded(lambda event, _context: event).answer(replace(REQUEST, headers=signed))
+    assert json.loads(answer.body)["requestContext"]["authorizer"]["iam"]["accessKey"] == "ALICE"
+
+
+def test_a_function_without_an_authorizer_is_told_of_nobody() -> None:
+    answer = gateway(lambda event, _context: event).answer(REQUEST)
+    assert "authorizer" not in json.loads(answer.body)["requestContext"]
+
+
+def test_a_refusal_has_the_apis_cors_headers() -> None:
+    answer = guarded(lambda _event, _context: None, ANYBODY).answer(replace(REQUEST, headers={"origin": "https://x"}))
+    assert answer.status == 403
+    assert ("Access-Control-Allow-Origin", "*") in answer.headers
+
+
+def test_a_preflight_needs_no_credential() -> None:
+    headers = {"origin": "https://x", "access-control-request-method": "POST"}
+    request = replace(REQUEST, method="OPTIONS", headers=headers)
+    assert guarded(lambda _event, _context: None, ANYBODY).answer(request).status == 204

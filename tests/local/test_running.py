@@ -153,6 +153,83 @@ def test_make_hands_its_variables_on(tmp_path: Path) -> None:
         assert "Traceback" not in running.output
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])  # noqa: S104 - the test's own database
+def test_the_database_listens_where_it_is_told_to(host: str) -> None:
+    with Command(DATABASE, {"DB_HOST": host}) as database:
+        endpoint = database.ready().database
+        assert urlsplit(endpoint).hostname == host
+        assert ("Warning: whoever reaches" in database.output) == (host != "127.0.0.1")
+        with Command(GATEWAY, {"DYNAMODB_ENDPOINT": endpoint}) as gateway:
+            assert send(gateway.ready().gateway, "A-1001", "1")["status"]["state"] == "TASK_STATE_COMPLETED"
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "no such host"])
+def test_a_host_that_is_not_this_machines_is_one_clear_line(host: str) -> None:
+    with Command(DATABASE, {"DB_HOST": host}) as refused:
+        assert refused.end() == 1
+        assert refused.output.startswith(f"Error: port 0 of {host}: ")
+        assert refused.output.endswith("Choose another one with DB_PORT= or DB_HOST=\n")
+
+
+def test_metrics_are_not_written_to_the_console() -> None:
+    with Command(GATEWAY) as gateway:
+        send(gateway.ready().gateway, "A-1001", "1")
+        assert gateway.until("POST /a2a")
+        assert gateway.press_ctrl_c() == 0
+        assert "CloudWatchMetrics" not in gateway.output
+
+
+def keys(gateway: str) -> list[Any]:
+    with urllib.request.urlopen(f"{gateway}/.well-known/jwks.json", timeout=60) as response:  # noqa: S310 - the same
+        listed: list[Any] = json.load(response)["keys"]
+        return listed
+
+
+def signatures(gateway: str) -> list[Any]:
+    with urllib.request.urlopen(f"{gateway}/.well-known/agent-card.json", timeout=60) as response:  # noqa: S310
+        made: list[Any] = json.load(response)["signatures"]
+        return made
+
+
+def test_a_key_that_is_created_signs_the_card() -> None:
+    with Command(GATEWAY, {"SIGNING_KEY": "create"}) as gateway:
+        address = gateway.ready().gateway
+        assert len(keys(address)) == 1
+        assert signatures(address)
+
+
+def test_a_key_is_created_in_the_database_that_is_used() -> None:
+    with Command(DATABASE) as database:
+        settings = {"DYNAMODB_ENDPOINT": database.ready().database, "SIGNING_KEY": "create"}
+        with Command(GATEWAY, settings) as gateway:
+            assert signatures(gateway.ready().gateway)
+
+
+def test_a_key_is_created_in_the_kms_that_is_named() -> None:
+    with Command(DATABASE) as kms, Command(GATEWAY, {"SIGNING_KEY": "create"} | {"KMS_ENDPOINT": ""}) as own:
+        settings = {"SIGNING_KEY": "create", "KMS_ENDPOINT": kms.ready().database}
+        with Command(GATEWAY, settings) as gateway:
+            assert signatures(gateway.ready().gateway)
+            assert gateway.database != kms.database
+        assert signatures(own.ready().gateway)
+
+
+def test_a_kms_that_does_not_answer_is_one_clear_line() -> None:
+    with listen(0) as taken:
+        nobody = f"http://127.0.0.1:{port_of(taken)}"
+    with Command(GATEWAY, {"SIGNING_KEY": "create", "KMS_ENDPOINT": nobody}) as refused:
+        assert refused.end() == 1
+        assert refused.output == f"Error: SIGNING_KEY=create: no KMS answers at {nobody}\n"
+
+
+def test_a_key_is_not_created_in_a_database_elsewhere() -> None:
+    settings = {"SIGNING_KEY": "create", "DYNAMODB_ENDPOINT": "https://dynamodb.example.invalid"}
+    with Command(GATEWAY, settings) as refused:
+        assert refused.end() == 1
+        assert "KMS_ENDPOINT" in refused.output
+        assert refused.output.count("\n") == 1
+
+
 def test_gateways_with_one_database_continue_each_others_tasks() -> None:
     with Command(DATABASE) as database:
         endpoint = database.ready().database
@@ -179,8 +256,8 @@ def test_the_database_alone_has_the_templates_tables_and_ends_with_ctrl_c() -> N
             aws_access_key_id="local",
             aws_secret_access_key="local",  # noqa: S106 - nobody's
         )
-        (table,) = client.list_tables()["TableNames"]
-        described = client.describe_table(TableName=table)["Table"]
+        assert sorted(client.list_tables()["TableNames"]) == ["CallersTable", "TasksTable"]
+        described = client.describe_table(TableName="TasksTable")["Table"]
         assert [key["AttributeName"] for key in described["KeySchema"]] == ["task_id", "entry"]
         assert [index["IndexName"] for index in described["GlobalSecondaryIndexes"]] == ["tasks-by-owner"]
         assert database.press_ctrl_c() == 0
