@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := help
 .SUFFIXES:
-.PHONY: help run database test lint fmt bench clean
+.PHONY: help run database key keys revoke forget test lint fmt bench clean
 
 PIP_INSTALL := -I -m pip install --quiet --disable-pip-version-check --no-compile
 
@@ -14,8 +14,22 @@ help: ## Show this
 run: .venv/run ## Serve the agent on http://127.0.0.1:3000 (PORT=, DB_PORT=, DYNAMODB_ENDPOINT=, any setting)
 	@exec .venv/bin/python -m local gateway
 
-database: .venv/run ## Serve the embedded DynamoDB alone, for several gateways (DB_PORT=)
+database: .venv/run ## Serve the embedded DynamoDB and KMS alone, for several gateways (DB_PORT=, DB_HOST=)
 	@exec .venv/bin/python -m local database
+
+# On the database at DB_PORT, at DYNAMODB_ENDPOINT, or of a deployed stack with STACK=name.
+
+key: .venv/run ## Make an API key and print it (CALLER=name, DAYS=n; STACK= of a deployed stack)
+	@exec .venv/bin/python -m admin key
+
+keys: .venv/run ## List the API keys (STACK=)
+	@exec .venv/bin/python -m admin keys
+
+revoke: .venv/run ## End an API key (KEY=id, STACK=)
+	@exec .venv/bin/python -m admin revoke
+
+forget: .venv/run ## Delete a caller's tasks, keys and markers (CALLER=name or OWNER=owner, STACK=)
+	@exec .venv/bin/python -m admin forget
 
 test: lint .venv-sam/made ## Check everything
 	.venv/bin/python -m pytest
