@@ -11,9 +11,9 @@ def nests_deeper(content: bytes, value: Any, levels: int) -> bool:
     if content.count(b"[") + content.count(b"{") <= levels:
         return False
     level = [value]
-    for _ in range(levels + 1):
+    for _ in range(levels):
         containers = [each.values() if isinstance(each, dict) else each for each in level]
-        level = [child for container in containers for child in container if isinstance(child, dict | list)]
+        level = [child for container in containers for child in container if isinstance(child, dict | list | tuple)]
         if not level:
             return False
     return True
