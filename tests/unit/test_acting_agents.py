@@ -8,11 +8,12 @@ from msgspec import UNSET
 
 from a2a_lambda import agent as api
 from a2a_lambda.agent import Turn, Updates, artifact, completed, input_required, working
-from a2a_lambda.errors import TaskNotFoundError, UnavailableError, UnsupportedOperationError
-from a2a_lambda.model import Task, TaskState
+from a2a_lambda.errors import InternalError, TaskNotFoundError, UnavailableError, UnsupportedOperationError
+from a2a_lambda.model import Message, Task, TaskState
+from a2a_lambda.operations import Call
 from a2a_lambda.task import Head
 from a2a_lambda.turns import AGENT_FAILED
-from tests.unit.factories import SECOND, Clock, Rpc, Server, agent, asking, call, rpc, send_params, server, texts
+from tests.unit.factories import OWNER, SECOND, Clock, Script, Server, agent, asking, call, server, texts
 from tests.unit.memory_store import InMemoryTaskStore
 
 Act = Callable[[Server, str], None]
@@ -305,69 +306,134 @@ def test_a_turn_that_ends_after_it_was_given_up_changes_nothing() -> None:
 
 # A store that fails in the middle
 
-UNKNOWN_OUTCOME: Final = "a turn that ran although its result could not be stored must not be called untouched"
 
+class Failing(InMemoryTaskStore):
+    """A store that does not answer some of its calls, as often as it is told."""
 
-class FailingStore(InMemoryTaskStore):
-    """A store that is unavailable for the given call, once the first write was made."""
-
-    def __init__(self, clock: Clock, call_: str) -> None:
+    def __init__(self, clock: Clock) -> None:
         super().__init__(clock)
-        self._call = call_
+        self.failures = dict.fromkeys(("read", "history", "commit", "prepare"), 0)
+
+    def fail(self, method: str, times: int = 1) -> None:
+        self.failures[method] = times
 
     def read(self, owner: str, task_id: str) -> Head | None:
-        if self._call == "read" and self.writes:
-            raise UnavailableError
+        self._answer("read")
         return super().read(owner, task_id)
 
+    def history(self, head: Head, limit: int | None = None) -> list[Message]:
+        self._answer("history")
+        return super().history(head, limit)
+
+    def prepare(self, previous: Head | None, following: Head) -> Callable[[], None]:
+        self._answer("prepare")
+        return super().prepare(previous, following)
+
     def commit(self, previous: Head | None, following: Head) -> None:
-        if self._call == "commit" and self.writes:
-            raise UnavailableError
+        self._answer("commit")
         super().commit(previous, following)
 
+    def _answer(self, method: str) -> None:
+        if self.failures[method]:
+            self.failures[method] -= 1
+            raise UnavailableError
 
-def failing(call_: str, *, read_only: bool, script: Callable[[Turn], Updates]) -> Rpc:
+
+def failing(script: Script, *, read_only: bool) -> tuple[Server, Failing, Call]:
+    """Return a server, its store, and a caller whose time runs out."""
     clock = Clock()
-    return rpc(agent(script, read_only=read_only), store=FailingStore(clock, call_), clock=clock)
+    store = Failing(clock)
+    end = clock() + 25 * SECOND
+    caller = Call(owner=OWNER, seconds_left=lambda: (end - clock()) / SECOND)
+    return server(agent(script, read_only=read_only), store=store, clock=clock), store, caller
 
 
-@pytest.mark.xfail(reason=UNKNOWN_OUTCOME, strict=True)
-def test_a_turn_whose_result_is_lost_is_not_said_to_be_safe_to_repeat() -> None:
-    def respond(_turn: Turn) -> Updates:
+FOR_EVER: Final = 1000
+
+
+@pytest.mark.parametrize("method", ["prepare", "commit", "history"])
+def test_a_turn_whose_result_is_not_taken_is_offered_again_and_not_run_again(method: str) -> None:
+    runs: list[str] = []
+
+    def respond(turn: Turn) -> Updates:
+        runs.append(turn.text)
+        store.fail(method, 2)
+        yield artifact("done")
+
+    served, store, caller = failing(respond, read_only=False)
+    task = served.task("Hello", caller=caller)
+
+    assert task.status.state is TaskState.COMPLETED
+    assert task.artifacts is not UNSET
+    assert runs == ["Hello"]
+    assert served.get(task.id) == task
+
+
+@pytest.mark.parametrize("method", ["prepare", "commit", "history"])
+def test_a_turn_whose_result_is_lost_is_not_said_to_be_safe_to_repeat(method: str) -> None:
+    ids: list[str] = []
+
+    def respond(turn: Turn) -> Updates:
+        ids.append(turn.task_id)
+        store.fail(method, FOR_EVER)
         yield completed()
 
-    error = failing("commit", read_only=False, script=respond).refusal("SendMessage", send_params())
+    served, store, caller = failing(respond, read_only=False)
+    with pytest.raises(InternalError) as lost:
+        served.task("Hello", caller=caller)
+    store.fail(method, 0)
 
-    assert error["code"] == -32603
-    assert "RetryInfo" not in str(error)
+    assert type(lost.value) is InternalError
+    assert lost.value.details() == []
+    assert 0 < caller.seconds_left() < 3
+    assert served.get(ids[0]).status.state is TaskState.WORKING
+    served.clock.advance(3 * SECOND)
+    assert served.get(ids[0]).status.state is TaskState.FAILED
 
 
-@pytest.mark.xfail(reason="what the store raises inside of an agent's turn is taken for the agent's fault", strict=True)
-def test_a_store_that_fails_while_an_agent_reads_earlier_messages_is_not_the_agents_fault() -> None:
+def test_a_cancel_meanwhile_is_the_result_of_a_turn_that_is_offered_again() -> None:
     def respond(turn: Turn) -> Updates:
-        list(turn.earlier_messages())
-        yield input_required("And?")
-
-    endpoint = rpc(agent(respond))
-    task = endpoint.ask("SendMessage", send_params())["result"]["task"]
-
-    def fail(*_arguments: object) -> object:
-        raise UnavailableError
-
-    working_history, endpoint.store.history = endpoint.store.history, fail  # type: ignore[method-assign,assignment]
-    error = endpoint.ask("SendMessage", send_params(taskId=task["id"]))
-    endpoint.store.history = working_history  # type: ignore[method-assign]
-
-    assert error["error"]["code"] == -32603
-    assert endpoint.ask("GetTask", {"id": task["id"]})["result"] == task
-
-
-@pytest.mark.xfail(reason="what the store raises inside of an agent's turn is taken for the agent's fault", strict=True)
-def test_a_store_that_fails_while_an_agent_asks_whether_it_was_canceled_fails_no_task() -> None:
-    def respond(turn: Turn) -> Updates:
-        turn.canceled()
+        store.fail("commit")
+        served.pause.meanwhile = lambda: served.cancel(turn.task_id)
         yield completed()
 
-    response = failing("read", read_only=False, script=respond).ask("SendMessage", send_params())
+    served, store, caller = failing(respond, read_only=False)
 
-    assert "error" in response or response["result"]["task"]["status"]["state"] == "TASK_STATE_COMPLETED"
+    assert served.task("Hello", caller=caller).status.state is TaskState.CANCELED
+
+
+def reading_earlier_messages(turn: Turn) -> Updates:
+    yield input_required(f"{len(turn.earlier_messages())} messages?")
+
+
+def asking_whether_it_was_canceled(turn: Turn) -> Updates:
+    yield input_required(f"Canceled: {turn.canceled()}?")
+
+
+NEEDING_THE_STORE: Final = [(reading_earlier_messages, "history"), (asking_whether_it_was_canceled, "read")]
+
+
+@pytest.mark.parametrize(("script", "method"), NEEDING_THE_STORE)
+def test_a_store_that_does_not_answer_a_read_only_agent_is_not_the_agents_fault(script: Script, method: str) -> None:
+    served, store, caller = failing(script, read_only=True)
+    task = served.task("Hello", caller=caller)
+    store.fail(method)
+    with pytest.raises(UnavailableError):
+        served.task("more", to=task.id, caller=caller)
+
+    assert served.get(task.id) == task
+    assert served.task("more", to=task.id, caller=caller).status.state is TaskState.INPUT_REQUIRED
+
+
+@pytest.mark.parametrize(("script", "method"), NEEDING_THE_STORE)
+def test_a_store_that_does_not_answer_an_acting_agent_fails_its_task_which_is_answered(
+    script: Script, method: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    served, store, caller = failing(script, read_only=False)
+    task = served.task("Hello", caller=caller)
+    store.fail(method)
+    task = served.task("more", to=task.id, caller=caller)
+
+    assert (task.status.state, said_with(task)) == (TaskState.FAILED, [AGENT_FAILED])
+    assert served.get(task.id) == task
+    assert "the store did not answer the agent" in caplog.text

@@ -60,7 +60,6 @@ def test_a_module_without_an_agent_is_refused_by_name(modules: str, name: str) -
         load_agent(f"{modules}{name}:It")
 
 
-@pytest.mark.xfail(reason="a class that cannot be made raises TypeError", strict=True)
 @pytest.mark.parametrize("name", ["without_respond", "needs_arguments"])
 def test_a_class_that_cannot_be_made_is_refused_by_name(modules: str, name: str) -> None:
     with pytest.raises(InvalidSettingError, match=f"A2A_AGENT: {modules}{name}:It"):

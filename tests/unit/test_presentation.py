@@ -4,7 +4,7 @@ import msgspec
 from msgspec import UNSET
 
 from a2a_lambda.model import Artifact, Message, Part, Task
-from a2a_lambda.presentation import MAX_TASK_BYTES, show
+from a2a_lambda.presentation import MAX_SHOWN_BYTES, show
 from tests.unit.factories import Clock, begun, ended, message
 from tests.unit.memory_store import InMemoryTaskStore
 
@@ -25,12 +25,12 @@ def test_a_short_answer_is_left_alone() -> None:
     assert ids(shown(1000, 1000).history) == ["0", "1"]
 
 
-def test_an_answer_over_five_megabytes_drops_its_oldest_messages() -> None:
+def test_a_task_that_is_too_long_drops_its_oldest_messages() -> None:
     task = shown(*[64_000] * 100)
 
     assert task.history is not UNSET
-    assert len(msgspec.json.encode(task)) <= MAX_TASK_BYTES
-    assert len(msgspec.json.encode(task)) > MAX_TASK_BYTES - 65_000
+    assert len(msgspec.json.encode(task)) <= MAX_SHOWN_BYTES
+    assert len(msgspec.json.encode(task)) > MAX_SHOWN_BYTES - 65_000
     assert ids(task.history) == [str(i) for i in range(100 - len(task.history), 100)]
 
 

@@ -105,7 +105,6 @@ def test_an_agent_is_not_run_on_after_an_invalid_response() -> None:
     assert reached == []
 
 
-@pytest.mark.xfail(reason="SystemExit is no Exception", strict=True, raises=SystemExit)
 def test_an_agent_that_exits_fails_the_turn() -> None:
     def respond(_turn: Turn) -> Updates:
         yield working()
