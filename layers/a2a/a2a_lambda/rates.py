@@ -76,7 +76,9 @@ class TableLimiter:
         with self._lock:
             bucket = self._bucket(subject)
             now = self._now()
-            if not bucket.tokens or now >= bucket.leased_until:
+            if now >= bucket.leased_until:
+                bucket.tokens = 0
+            if not bucket.tokens:
                 self.check(subject)
                 try:
                     self._lease_tokens(subject, bucket, now)
