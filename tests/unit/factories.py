@@ -148,8 +148,14 @@ def asking(*, read_only: bool = True) -> Agent:
 
 
 def call(*, owner: str = OWNER, extensions: Sequence[str] = (), seconds_left: float = 25.0) -> Call:
-    """Return a caller with time left."""
+    """Return a caller with time left, which does not pass."""
     return Call(owner=owner, extensions=extensions, seconds_left=lambda: seconds_left)
+
+
+def hurried(clock: Clock, *, owner: str = OWNER, seconds_left: float = 25.0) -> Call:
+    """Return a caller whose time passes with the clock."""
+    end = clock.now + round(seconds_left * SECOND)
+    return Call(owner=owner, seconds_left=lambda: (end - clock.now) / SECOND)
 
 
 @dataclass(frozen=True)
@@ -174,7 +180,7 @@ class Server:
         sent = said if isinstance(said, Message) else message(said, message_id=new_message_id(), task_id=to)
         wishes = SendMessageConfiguration(history_length=history_length, return_immediately=return_immediately)
         request = SendMessageRequest(sent, configuration=wishes)
-        return self.operations.send_message(request, caller or call())
+        return self.operations.send_message(request, caller or hurried(self.clock))
 
     def task(
         self,
@@ -194,15 +200,17 @@ class Server:
 
     def get(self, task_id: str, *, history_length: int | UnsetType = UNSET, caller: Call | None = None) -> Task:
         """Read a task."""
-        return self.operations.get_task(GetTaskRequest(task_id, history_length=history_length), caller or call())
+        return self.operations.get_task(
+            GetTaskRequest(task_id, history_length=history_length), caller or hurried(self.clock)
+        )
 
     def cancel(self, task_id: str, *, caller: Call | None = None) -> Task:
         """Cancel a task."""
-        return self.operations.cancel_task(CancelTaskRequest(task_id), caller or call())
+        return self.operations.cancel_task(CancelTaskRequest(task_id), caller or hurried(self.clock))
 
     def list(self, request: ListTasksRequest | None = None, *, caller: Call | None = None) -> ListTasksResponse:
         """Read a page of a list."""
-        return self.operations.list_tasks(request or ListTasksRequest(), caller or call())
+        return self.operations.list_tasks(request or ListTasksRequest(), caller or hurried(self.clock))
 
 
 def server(
@@ -232,7 +240,7 @@ class Rpc:
 
     def answer(self, body: bytes, *, version: str = "1.0", caller: Call | None = None) -> Answer:
         """Answer a request as it came over the wire."""
-        return self.endpoint.answer(body, version=version, admit=lambda: caller or call())
+        return self.endpoint.answer(body, version=version, admit=lambda: caller or hurried(self.clock))
 
     def refused(self, body: bytes, error: Exception) -> Answer:
         """Answer a request whose caller may not send it."""

@@ -96,7 +96,7 @@ class Endpoint:
         """
         try:
             self._check_size(body)
-            call = admit()
+            call = _admitted(admit)
         except PayloadTooLargeError as error:
             return _refusal(error, None)
         except ProtocolError as error:
@@ -140,6 +140,16 @@ class Endpoint:
             raise MethodNotFoundError
         request_type, operation = method
         return operation(self._operations, self._validator.read(request_type, params), call)
+
+
+def _admitted(admit: Callable[[], Call]) -> Call:
+    try:
+        return admit()
+    except ProtocolError:
+        raise
+    except Exception as error:
+        log.exception("a fault of the server")
+        raise InternalError from error
 
 
 def check_version(version: str) -> None:
