@@ -37,6 +37,14 @@ def test_make_prints_a_key_as_its_last_line_and_hands_names_on_as_they_are(dynam
 
 
 @with_make
+def test_make_hands_owners_on_as_they_are(dynamodb: str) -> None:
+    assert MAKE is not None
+    owner = "jwt:https://issuer.example sub alice"
+    forgotten = run(MAKE, "forget", f"OWNER={owner}", f"DYNAMODB_ENDPOINT={dynamodb}")
+    assert forgotten.stdout.startswith(f"Deleted of {owner}: 0 tasks, ")
+
+
+@with_make
 def test_make_works_on_a_deployed_stack(dynamodb: str) -> None:
     assert MAKE is not None
     assert run(MAKE, "keys", f"DYNAMODB_ENDPOINT={dynamodb}").returncode == 0
