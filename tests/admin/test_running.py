@@ -2,13 +2,15 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 
 import pytest
 
+from local.server import listen, port_of
 from tests.admin.cloudformation import cloudformation
-from tests.local.processes import ROOT
+from tests.local.processes import ROOT, Command
 
 MAKE = shutil.which("make")
 
@@ -68,6 +70,14 @@ def test_make_fails_where_there_is_no_such_key(dynamodb: str) -> None:
     refused = run(MAKE, "revoke", "KEY=x", f"DYNAMODB_ENDPOINT={dynamodb}")
     assert refused.returncode != 0
     assert refused.stderr.startswith("Error: there is no key 'x'")
+
+
+def test_ctrl_c_is_one_clear_line() -> None:
+    with listen(0) as silent:
+        settings = {"DYNAMODB_ENDPOINT": f"http://127.0.0.1:{port_of(silent)}"}
+        with Command([sys.executable, "-m", "admin", "keys"], settings) as waiting, silent.accept()[0]:
+            assert waiting.send(signal.SIGINT) == 130
+            assert waiting.output == "Interrupted. Run it again to finish.\n"
 
 
 @pytest.mark.parametrize(
