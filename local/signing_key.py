@@ -23,10 +23,10 @@ def with_created_key(names: str, endpoint: str) -> str:
 
 def _create_key(endpoint: str) -> str:
     config = Config(connect_timeout=5, retries={"total_max_attempts": 2})
-    client: Any = get_session().create_client("kms", endpoint_url=endpoint, config=config)
     try:
+        client: Any = get_session().create_client("kms", endpoint_url=endpoint, config=config)
         created = client.create_key(KeySpec="ECC_NIST_P256", KeyUsage="SIGN_VERIFY")
-    except (exceptions.BotoCoreError, exceptions.ClientError) as error:
+    except (exceptions.BotoCoreError, exceptions.ClientError, ValueError) as error:
         raise DatabaseUnreachableError(f"SIGNING_KEY={CREATE}: no KMS answers at {endpoint}") from error
     arn: str = created["KeyMetadata"]["Arn"]
     return arn

@@ -222,6 +222,12 @@ def test_a_kms_that_does_not_answer_is_one_clear_line() -> None:
         assert refused.output == f"Error: SIGNING_KEY=create: no KMS answers at {nobody}\n"
 
 
+def test_a_kms_that_is_no_address_is_one_clear_line() -> None:
+    with Command(GATEWAY, {"SIGNING_KEY": "create", "KMS_ENDPOINT": "x"}) as refused:
+        assert refused.end() == 1
+        assert refused.output == "Error: SIGNING_KEY=create: no KMS answers at x\n"
+
+
 def test_a_key_is_not_created_in_a_database_elsewhere() -> None:
     settings = {"SIGNING_KEY": "create", "DYNAMODB_ENDPOINT": "https://dynamodb.example.invalid"}
     with Command(GATEWAY, settings) as refused:
