@@ -11,7 +11,7 @@ from msgspec import UNSET
 from a2a_lambda import validation
 from a2a_lambda.errors import InvalidParamsError
 from a2a_lambda.model import ListTasksRequest, SendMessageRequest, TaskState
-from a2a_lambda.timestamps import to_milliseconds
+from a2a_lambda.timestamps import format_timestamp, to_milliseconds
 from a2a_lambda.validation import Validator
 from tests.unit.factories import VALIDATOR, Json, send_params
 
@@ -185,6 +185,7 @@ def test_the_end_of_time_is_a_time(value: str) -> None:
 
     assert moment is not UNSET
     assert moment >= datetime(9999, 12, 31, tzinfo=UTC)
+    assert format_timestamp(to_milliseconds(moment)) == "9999-12-31T23:59:59.999Z"
 
 
 @pytest.mark.parametrize(

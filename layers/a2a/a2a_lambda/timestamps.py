@@ -6,6 +6,9 @@ from typing import Final
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
+LAST: Final = 253_402_300_799_999
+"""The last millisecond that can be written: of the year 9999."""
+
 
 def now() -> int:
     """Return the time, in milliseconds since the epoch."""
@@ -19,5 +22,5 @@ def format_timestamp(milliseconds: int) -> str:
 
 
 def to_milliseconds(moment: datetime) -> int:
-    """Return a time in milliseconds since the epoch, rounded up; negative before 1970."""
-    return -((EPOCH - moment) // timedelta(milliseconds=1))
+    """Return a time in milliseconds since the epoch, rounded up, to LAST at most; negative before 1970."""
+    return min(-((EPOCH - moment) // timedelta(milliseconds=1)), LAST)
