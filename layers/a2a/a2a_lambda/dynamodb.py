@@ -256,6 +256,8 @@ class DynamoDBTaskStore:
         """
         query = self._index_query(owner, wanted)
         query["Limit"] = FILTERED_LIMIT if "FilterExpression" in query else size + 1
+        if cursor is not None and cursor < query["ExpressionAttributeValues"][":since"]["S"]:
+            return Page([], None)  # What is left has expired. DynamoDB refuses to start outside of a query.
         if cursor is not None:
             query["ExclusiveStartKey"] = items.index_key(owner, cursor)
         found: list[str] = []
@@ -322,8 +324,11 @@ class DynamoDBTaskStore:
         }
 
     def _listed(self, owner: str, wanted: TaskFilter, places: Sequence[str]) -> Iterator[tuple[Head, str]]:
-        """Yield the tasks that are still where the index says, in its order."""
-        keys = [items.key(items.task_of(place), items.HEAD) for place in places]
+        """Yield the tasks that are still where the index says, in its order.
+
+        The index may name a task twice, at its old place and at its new one, where two queries made the page.
+        """
+        keys = [items.key(task_id, items.HEAD) for task_id in dict.fromkeys(map(items.task_of, places))]
         heads = {item["task_id"]["S"]: _task(self._visible(item, owner)) for item in self._owned(owner, keys)}
         for place in places:
             task_id = items.task_of(place)
