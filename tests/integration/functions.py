@@ -10,12 +10,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import botocore.session
 import msgspec
 import pytest
+
+from tests.integration.tables import session
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 AWS_DOMAIN: Final = "abc123.execute-api.us-east-1.amazonaws.com"
 CARD_PATH: Final = "/.well-known/agent-card.json"
+
+ENVIRONMENT: Final = {
+    "A2A_AGENT": "order_status:OrderStatusAgent",
+    "POWERTOOLS_SERVICE_NAME": "a2a",
+    "POWERTOOLS_METRICS_NAMESPACE": "a2a",
+    "POWERTOOLS_METRICS_DISABLED": "true",
+}
 
 Event = dict[str, Any]
 Handler = Callable[[Event, Any], dict[str, Any]]
@@ -36,9 +46,10 @@ class Context:
 
 def load(name: str, environ: Mapping[str, str], monkeypatch: pytest.MonkeyPatch) -> Handler:
     """Return a function's handler, its module imported afresh in this environment."""
-    given = {"A2A_AGENT": "order_status:OrderStatusAgent", "POWERTOOLS_SERVICE_NAME": "a2a", **environ}
+    given = {**ENVIRONMENT, **environ}
     for variable, value in given.items():
         monkeypatch.setenv(variable, value)
+    monkeypatch.setattr(botocore.session, "get_session", session)
     module_name = f"function_{name}_{next(_numbers)}"
     spec = importlib.util.spec_from_file_location(module_name, ROOT / "functions" / name / "app.py")
     assert spec
@@ -76,7 +87,8 @@ def http_event(
         "requestContext": {
             "domainName": domain,
             "stage": "$default",
-            "http": {"method": method, "path": path},
+            "requestId": "gateway-1",
+            "http": {"method": method, "path": path, "sourceIp": "192.0.2.7"},
         },
         "isBase64Encoded": False,
     } | ({} if body is None else {"body": body})

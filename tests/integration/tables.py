@@ -15,6 +15,7 @@ from botocore.config import Config
 from a2a_lambda.agent import Agent
 from a2a_lambda.bootstrap import CLIENT_CONFIG
 from a2a_lambda.dynamodb import DynamoDBTaskStore
+from a2a_lambda.tables import Table
 from local.deployment import read_deployment
 from tests.unit.factories import Clock, Ids, Server, server
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 TEMPLATE: Final = Path(__file__).resolve().parents[2] / "template.yaml"
 RETENTION_DAYS: Final = 30
+WINDOW_SECONDS: Final = 300
 
 Item = dict[str, Any]
 Answer = tuple[AWSResponse, dict[str, Any]]
@@ -31,12 +33,12 @@ Answer = tuple[AWSResponse, dict[str, Any]]
 def new_client(endpoint: str | None = None, config: Config | None = None) -> "DynamoDBClient":
     """Return a client as the function has it, which tries once where nothing else is asked for."""
     once = CLIENT_CONFIG.merge(Config(retries={"total_max_attempts": 1, "mode": "standard"}))
-    client: DynamoDBClient = _session().create_client("dynamodb", endpoint_url=endpoint, config=config or once)
+    client: DynamoDBClient = session().create_client("dynamodb", endpoint_url=endpoint, config=config or once)
     return client
 
 
 @functools.cache
-def _session() -> Any:
+def session() -> Any:
     """Return a session that has read the service's description once for all tests."""
     return botocore.session.get_session()
 
@@ -44,8 +46,8 @@ def _session() -> Any:
 @functools.cache
 def described() -> Mapping[str, Any]:
     """Return what the template says of the table."""
-    (table,) = read_deployment(TEMPLATE, {}).tables
-    return table.creation
+    tables = {table.name: table for table in read_deployment(TEMPLATE, {}).tables}
+    return tables["TasksTable"].creation
 
 
 @dataclass
@@ -70,15 +72,22 @@ class Tasks:
             "before-call.dynamodb", lambda model, **_rest: self.calls.append(model.name), unique_id=self.name
         )
 
-    def store(self, client: Any = None, *, retention_days: int = RETENTION_DAYS) -> DynamoDBTaskStore:
+    def store(
+        self, client: Any = None, *, retention_days: int = RETENTION_DAYS, window_seconds: int = WINDOW_SECONDS
+    ) -> DynamoDBTaskStore:
         """Return a store over the table."""
         return DynamoDBTaskStore(
-            client or self.client, self.name, retention_days=retention_days, clock=self.clock, new_id=Ids()
+            Table(client or self.client, self.name),
+            retention_days=retention_days,
+            window_seconds=window_seconds,
+            clock=self.clock,
+            new_id=Ids(),
         )
 
-    def serve(self, agent: Agent, client: Any = None) -> Server:
+    def serve(self, agent: Agent, client: Any = None, *, window_seconds: int = WINDOW_SECONDS) -> Server:
         """Return a server whose tasks are kept in the table."""
-        return server(agent, store=self.store(client), clock=self.clock)
+        store = self.store(client, window_seconds=window_seconds)
+        return server(agent, store=store, clock=self.clock, window_seconds=window_seconds)
 
     def items(self, task_id: str) -> dict[str, Item]:
         """Return all items of a task, by their sort keys."""

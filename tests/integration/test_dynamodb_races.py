@@ -24,7 +24,7 @@ def answering(turn: Turn) -> Updates:
     yield input_required(f"{turn.text}?")
 
 
-STEPS: Final = ["GetItem", "BatchWriteItem", "PutItem"]
+STEPS: Final = ["BatchGetItem", "BatchWriteItem", "PutItem"]
 """The calls of a follow-up, before each of which a rival may come in."""
 
 
@@ -66,7 +66,7 @@ def test_several_rivals_are_all_in_the_history(tasks: Tasks, rivals: int) -> Non
     assert texts(served.get(task.id).history)[::2] == ["first", *said, "mine"]
 
 
-@pytest.mark.parametrize("step", ["GetItem", "BatchWriteItem", "PutItem"])
+@pytest.mark.parametrize("step", STEPS)
 def test_a_cancel_wins_against_a_follow_up_that_has_not_ended(tasks: Tasks, step: str) -> None:
     served, rival = tasks.serve(asking()), rival_of(tasks, asking())
     task = served.task("first")

@@ -55,7 +55,7 @@ class Likeness:
 def test_the_recorded_exchanges_are_carried_out(tasks: Tasks, monkeypatch: pytest.MonkeyPatch) -> None:
     handlers = {
         CARD_PATH: load("card", {}, monkeypatch),
-        "/a2a": load("rpc", {"TASKS_TABLE": tasks.name}, monkeypatch),
+        "/a2a": load("rpc", {"TASKS_TABLE": tasks.name, "CALLERS_TABLE": "callers"}, monkeypatch),
     }
     exchanges = msgspec.json.decode(RECORDED.read_bytes())
     likeness = Likeness()

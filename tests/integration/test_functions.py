@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 import pytest
 
+from a2a_lambda.apigateway import HSTS
 from a2a_lambda.settings import InvalidSettingError
 from local.template import load as load_template
 from local.template import mapping
@@ -49,7 +50,7 @@ def agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def rpc(tasks: Tasks, monkeypatch: pytest.MonkeyPatch, **environ: str) -> Handler:
-    return load("rpc", {"TASKS_TABLE": tasks.name, **environ}, monkeypatch)
+    return load("rpc", {"TASKS_TABLE": tasks.name, "CALLERS_TABLE": "callers", **environ}, monkeypatch)
 
 
 def card(monkeypatch: pytest.MonkeyPatch, **environ: str) -> Handler:
@@ -70,7 +71,7 @@ def ask(handler: Handler, method: str, params: Json, **headers: str) -> Json:
 def test_a_request_is_answered_as_json(tasks: Tasks, monkeypatch: pytest.MonkeyPatch) -> None:
     answer = rpc(tasks, monkeypatch)(rpc_event("SendMessage", send_params()), Context())
 
-    assert (answer["statusCode"], answer["headers"]) == (200, {"content-type": "application/json"})
+    assert (answer["statusCode"], answer["headers"]) == (200, {"content-type": "application/json", **HSTS})
     assert content(answer)["result"]["task"]["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
 
 
@@ -182,18 +183,44 @@ def test_an_agent_is_told_the_time_that_the_function_has(
 def test_a_request_is_one_log_line(
     tasks: Tasks, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    answer = rpc(tasks, monkeypatch)(rpc_event("SendMessage", send_params()), Context())
+    (line,) = log_lines(capsys)
+
+    assert line.keys() >= {"timestamp", "location", "duration_ms", "dynamodb_units"}
+    assert line | EXPECTED_LINE == line
+    assert line["task_id"] == content(answer)["result"]["task"]["id"]
+
+
+EXPECTED_LINE: Final = {
+    "level": "INFO",
+    "service": "a2a",
+    "message": "request",
+    "method": "SendMessage",
+    "outcome": "ok",
+    "status": 200,
+    "caller": "anonymous",
+    "dynamodb_calls": 1,
+    "correlation_id": "gateway-1",
+}
+
+
+def test_a_refused_request_is_one_log_line(
+    tasks: Tasks, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     rpc(tasks, monkeypatch)(rpc_event("GetTask", {"id": "x"}), Context())
     (line,) = log_lines(capsys)
 
-    told = {name: line[name] for name in ("level", "service", "method", "outcome", "status", "request_id")}
-    assert told == {
-        "level": "INFO",
-        "service": "a2a",
-        "method": "GetTask",
-        "outcome": "TaskNotFoundError",
-        "status": 200,
-        "request_id": "request-1",
-    }
+    assert (line["method"], line["outcome"], line["dynamodb_calls"]) == ("GetTask", "TaskNotFoundError", 0)
+
+
+def test_metrics_are_written_beside_the_log_line(
+    tasks: Tasks, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rpc(tasks, monkeypatch, POWERTOOLS_METRICS_DISABLED="")(rpc_event("GetTask", {"id": "x"}), Context())
+    _, metric = log_lines(capsys)
+
+    assert (metric["Requests"], metric["method"], metric["outcome"]) == ([1.0], "GetTask", "TaskNotFoundError")
+    assert metric["_aws"]["CloudWatchMetrics"][0]["Namespace"] == "a2a"
 
 
 def test_what_a_caller_wrote_is_not_logged(
@@ -266,7 +293,7 @@ def test_the_card_may_be_cached_and_asked_for_again(monkeypatch: pytest.MonkeyPa
 
     assert (first["statusCode"], again["statusCode"]) == (200, 304)
     assert "body" not in again
-    assert again["headers"] == {name: first["headers"][name] for name in ("cache-control", "etag")}
+    assert again["headers"] == {name: first["headers"][name] for name in ("cache-control", "etag", *HSTS)}
 
 
 def test_head_has_the_headers_of_get(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,7 +320,7 @@ def test_a_function_does_not_start_with_a_setting_that_cannot_be_used(
     monkeypatch: pytest.MonkeyPatch, function: str, environ: dict[str, str], named: str
 ) -> None:
     with pytest.raises(InvalidSettingError, match=named):
-        load(function, {"TASKS_TABLE": "tasks", **environ}, monkeypatch)
+        load(function, {"TASKS_TABLE": "tasks", "CALLERS_TABLE": "callers", **environ}, monkeypatch)
 
 
 def parameters() -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ from a2a_lambda import task
 from a2a_lambda.errors import TaskNotCancelableError, TaskNotFoundError
 from a2a_lambda.model import Artifact, Message, Part, TaskState
 from a2a_lambda.store import ConflictError, TaskStore
-from a2a_lambda.task import Head
+from a2a_lambda.task import DirectReply, Head
 from tests.integration.tables import Tasks, new_client
 from tests.unit.factories import DAY, NOON, OWNER, Clock, Ids, begun, ended, followed, in_state, message, texts
 from tests.unit.memory_store import InMemoryTaskStore
@@ -34,7 +34,7 @@ class Kept:
 
     def add(self, head: Head) -> Head:
         """Store a new task in whatever state."""
-        self.store.commit(None, head)
+        self.store.prepare(None, head)()
         return self.read(head)
 
     def read(self, head: Head) -> Head:
@@ -63,9 +63,15 @@ def conversation(kept: Kept, turns: int, *updates: api.Update) -> Head:
     return head
 
 
+def bare(head: Head | DirectReply | None) -> Head:
+    """Return what a task says, without the id of the write that kept it, which is the store's own."""
+    assert isinstance(head, Head)
+    return replace(head, write="")
+
+
 def take_turn(kept: Kept, head: Head, said: str, *updates: api.Update) -> Head:
     running, sent = followed(head, said)
-    kept.store.commit(head, ended(running, *updates, message_=sent))
+    kept.store.prepare(head, ended(running, *updates, message_=sent))()
     return kept.read(head)
 
 
@@ -77,7 +83,7 @@ def test_a_task_that_was_never_stored_does_not_exist(kept: Kept) -> None:
 def test_a_task_is_read_as_it_was_stored(kept: Kept, state: TaskState) -> None:
     head = in_state(state)
 
-    assert kept.add(head) == head
+    assert bare(kept.add(head)) == head
 
 
 def test_a_task_exists_for_its_owner_alone(kept: Kept) -> None:
@@ -89,7 +95,7 @@ def test_a_task_exists_for_its_owner_alone(kept: Kept) -> None:
 def test_a_task_is_not_stored_twice(kept: Kept) -> None:
     head = kept.add(begun())
     with pytest.raises(ConflictError) as conflict:
-        kept.store.commit(None, replace(head, context_id="another"))
+        kept.store.prepare(None, replace(head, context_id="another"))()
 
     assert conflict.value.current == head
     assert kept.read(head) == head
@@ -99,12 +105,12 @@ def test_who_writes_after_another_writer_is_told_how_the_task_stands(kept: Kept)
     asked = kept.add(in_state(TaskState.INPUT_REQUIRED))
     first, _ = followed(asked, "first")
     second, _ = followed(asked, "second")
-    kept.store.commit(asked, first)
+    kept.store.prepare(asked, first)()
     with pytest.raises(ConflictError) as conflict:
-        kept.store.commit(asked, second)
+        kept.store.prepare(asked, second)()
 
-    assert conflict.value.current == first
-    assert kept.read(asked) == first
+    assert bare(conflict.value.current) == bare(first)
+    assert bare(kept.read(asked)) == bare(first)
 
 
 @pytest.mark.parametrize("state", [TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELED, TaskState.REJECTED])
@@ -112,7 +118,7 @@ def test_a_finished_task_is_never_written_again(kept: Kept, state: TaskState) ->
     head = kept.add(in_state(state))
     following, _ = followed(head)
     with pytest.raises(ConflictError) as conflict:
-        kept.store.commit(head, following)
+        kept.store.prepare(head, following)()
 
     assert conflict.value.current == head
     assert kept.read(head) == head
@@ -122,7 +128,7 @@ def test_a_write_for_another_owner_changes_nothing(kept: Kept) -> None:
     head = kept.add(in_state(TaskState.INPUT_REQUIRED))
     stranger = replace(head, owner="stranger")
     with pytest.raises(ConflictError) as conflict:
-        kept.store.commit(stranger, followed(stranger)[0])
+        kept.store.prepare(stranger, followed(stranger)[0])()
 
     assert conflict.value.current is None
     assert kept.read(head) == head
@@ -131,7 +137,7 @@ def test_a_write_for_another_owner_changes_nothing(kept: Kept) -> None:
 def test_a_write_to_a_task_that_does_not_exist_is_a_conflict(kept: Kept) -> None:
     head = in_state(TaskState.INPUT_REQUIRED)
     with pytest.raises(ConflictError) as conflict:
-        kept.store.commit(head, followed(head)[0])
+        kept.store.prepare(head, followed(head)[0])()
 
     assert conflict.value.current is None
     assert kept.store.read(head.owner, head.task_id) is None
@@ -145,8 +151,8 @@ def test_an_unfinished_task_is_canceled(kept: Kept, state: TaskState) -> None:
     head = kept.add(in_state(state))
     canceled = kept.store.cancel(head.owner, head.task_id, NOON + 7)
 
-    assert canceled == replace(
-        head, state=TaskState.CANCELED, status_at=NOON + 7, revision=head.revision + 1, deadline=None
+    assert bare(canceled) == replace(
+        bare(head), state=TaskState.CANCELED, status_at=NOON + 7, revision=head.revision + 1, deadline=None
     )
     assert kept.read(head) == canceled
 
@@ -180,7 +186,7 @@ def test_a_turn_that_was_canceled_meanwhile_loses_its_write(kept: Kept, state: T
     head = kept.add(in_state(state))
     canceled = kept.store.cancel(head.owner, head.task_id, NOON)
     with pytest.raises(ConflictError) as conflict:
-        kept.store.commit(head, replace(head, revision=head.revision + 1, state=TaskState.COMPLETED))
+        kept.store.prepare(head, replace(head, revision=head.revision + 1, state=TaskState.COMPLETED))()
 
     assert conflict.value.current == canceled
 
@@ -196,20 +202,20 @@ def test_a_task_that_does_not_exist_is_not_canceled(kept: Kept) -> None:
 # Content
 
 
-@pytest.mark.parametrize("limit", [None, 1, 2, 3, 4, 5, 8, 9, 10, 11, 1000])
 @pytest.mark.parametrize("turns", [1, 2, 5])
-def test_the_history_is_the_newest_messages_in_order(kept: Kept, turns: int, limit: int | None) -> None:
+def test_the_history_is_the_newest_messages_in_order(kept: Kept, turns: int) -> None:
     head = conversation(kept, turns)
     everything = ["Hello", "1?", *(each for turn in range(2, turns + 1) for each in (f"said {turn}", f"{turn}?"))]
 
-    expected = everything if limit is None else everything[-limit:]
-    assert texts(kept.store.history(head, limit)) == expected
+    assert texts(kept.store.history(head)) == everything
+    for limit in [*range(1, 12), 1000]:
+        assert texts(kept.store.history(head, limit)) == everything[-limit:]
 
 
 def test_a_running_turn_is_part_of_the_history(kept: Kept) -> None:
     asked = conversation(kept, 2)
     running, _ = followed(asked, "third")
-    kept.store.commit(asked, running)
+    kept.store.prepare(asked, running)()
 
     assert texts(kept.store.history(kept.read(asked), 3)) == ["said 2", "2?", "third"]
 
@@ -305,7 +311,7 @@ def test_a_task_is_gone_thirty_days_after_its_last_change(kept: Kept) -> None:
 def test_a_change_of_state_keeps_a_task_for_longer(kept: Kept) -> None:
     head = kept.add(in_state(TaskState.INPUT_REQUIRED))
     following, _ = followed(head, now=NOON + 20 * DAY)
-    kept.store.commit(head, following)
+    kept.store.prepare(head, following)()
     kept.clock.now = NOON + 49 * DAY
 
-    assert kept.store.read(head.owner, head.task_id) == following
+    assert bare(kept.store.read(head.owner, head.task_id)) == bare(following)

@@ -63,17 +63,13 @@ def test_every_message_that_was_answered_is_in_the_history_once(shared: Tasks) -
     assert history[1::2] == [f"{said}?" for said in history[::2]]
     assert [each.artifact_id for each in shown.artifacts or []] == history[::2]
     assert len(answered) > 0
+    assert_each_is_the_history_up_to_its_own_message(successes(answers), history)
 
 
-def test_each_answer_is_the_history_up_to_its_own_message(shared: Tasks) -> None:
-    served = shared.serve(asking())
-    task = served.task("first")
-    answers = at_once(lambda number: served.task(f"caller {number}", to=task.id, history_length=1000))
-    whole = texts(served.get(task.id, history_length=1000).history)
-
-    for answer in successes(answers):
+def assert_each_is_the_history_up_to_its_own_message(answers: list[Task], history: list[str]) -> None:
+    for answer in answers:
         said = texts(answer.history)
-        assert said == whole[: len(said)]
+        assert said == history[: len(said)]
 
 
 def test_an_acting_agent_runs_once_for_each_message_that_was_answered(shared: Tasks) -> None:

@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 import pytest
 
-from a2a_lambda.jsonrpc import MAX_NESTING
+from a2a_lambda.nesting import MAX_NESTING
 from tests.unit.factories import Json, Rpc, rpc, send_params
 
 PYTHON_WORDS: Final = re.compile(
