@@ -17,6 +17,7 @@ from a2a_lambda.bootstrap import CLIENT_CONFIG
 from a2a_lambda.dynamodb import DynamoDBTaskStore
 from a2a_lambda.tables import Table
 from local.deployment import read_deployment
+from tests.integration.dynamodb_rules import obey
 from tests.unit.factories import Clock, Ids, Server, server
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def new_client(endpoint: str | None = None, config: Config | None = None) -> "Dy
     """Return a client as the function has it, which tries once where nothing else is asked for."""
     once = CLIENT_CONFIG.merge(Config(retries={"total_max_attempts": 1, "mode": "standard"}))
     client: DynamoDBClient = session().create_client("dynamodb", endpoint_url=endpoint, config=config or once)
+    obey(client)
     return client
 
 
