@@ -22,10 +22,10 @@ RINGS: Final = [
     {"operations"},
     {"jsonrpc", "card"},
     {"apigateway", "settings", "loading", "observation", "security", "signing"},
-    {"tables", "items", "dynamodb", "keys", "rates", "kms"},
+    {"tables", "items", "dynamodb", "keys", "rates", "kms", "clients"},
     {"bootstrap"},
 ]
-KNOWING_BOTOCORE: Final = {"tables", "kms", "bootstrap"}
+KNOWING_BOTOCORE: Final = {"tables", "kms", "clients", "bootstrap"}
 READING_THE_ENVIRONMENT: Final = {"bootstrap", "observation"}
 RULES: Final = sorted(module for members in RINGS[:7] for module in members - {"timestamps", "tally"})
 ASKING_FOR_THE_TIME: Final = {"now", "utcnow", "today"}

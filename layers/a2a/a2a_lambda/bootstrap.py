@@ -6,10 +6,9 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, cast
 
-import botocore.session
 from botocore.config import Config
 
-from a2a_lambda import settings, task, timestamps, validation
+from a2a_lambda import clients, settings, task, timestamps, validation
 from a2a_lambda.callers import (
     ApiKeyAuthentication,
     Authenticator,
@@ -73,9 +72,7 @@ def new_id() -> str:
 
 def dynamodb_client(endpoint: str) -> "DynamoDBClient":
     """Return a DynamoDB client; the endpoint is a URL, or "" for the region's own."""
-    session = botocore.session.get_session()
-    client = session.create_client("dynamodb", endpoint_url=endpoint or None, config=CLIENT_CONFIG)
-    return cast("DynamoDBClient", client)
+    return cast("DynamoDBClient", clients.client("dynamodb", endpoint, CLIENT_CONFIG))
 
 
 def rpc_server(environ: Mapping[str, str] = os.environ) -> Server:
