@@ -53,7 +53,7 @@ def test_every_message_that_was_answered_is_in_the_history_once(shared: Tasks) -
 
     served = shared.serve(agent(respond))
     task = served.task("first")
-    answers = at_once(lambda number: served.task(f"caller {number}", to=task.id, history_length=1000))
+    answers = at_once(lambda number: served.task(f"caller {number}", to=task.id, history_length=1000), 12)
     shown = served.get(task.id, history_length=1000)
 
     answered = {f"caller {number}" for number, answer in enumerate(answers) if isinstance(answer, Task)}

@@ -13,7 +13,7 @@ from a2a_lambda.model import Message, Task, TaskState
 from a2a_lambda.operations import Call
 from a2a_lambda.task import Head
 from a2a_lambda.turns import AGENT_FAILED
-from tests.unit.factories import OWNER, SECOND, Clock, Script, Server, agent, asking, call, server, texts
+from tests.unit.factories import SECOND, Clock, Script, Server, agent, asking, call, hurried, server, texts
 from tests.unit.memory_store import InMemoryTaskStore
 
 Act = Callable[[Server, str], None]
@@ -343,9 +343,7 @@ def failing(script: Script, *, read_only: bool) -> tuple[Server, Failing, Call]:
     """Return a server, its store, and a caller whose time runs out."""
     clock = Clock()
     store = Failing(clock)
-    end = clock() + 25 * SECOND
-    caller = Call(owner=OWNER, seconds_left=lambda: (end - clock()) / SECOND)
-    return server(agent(script, read_only=read_only), store=store, clock=clock), store, caller
+    return server(agent(script, read_only=read_only), store=store, clock=clock), store, hurried(clock)
 
 
 FOR_EVER: Final = 1000

@@ -17,7 +17,7 @@ from a2a_lambda.errors import (
     UnavailableError,
     UnsupportedOperationError,
 )
-from a2a_lambda.model import Message, Part, Task, TaskState
+from a2a_lambda.model import Message, Part, SendMessageRequest, Task, TaskState
 from a2a_lambda.operations import TASK_ID
 from a2a_lambda.presentation import MAX_SHOWN_BYTES
 from a2a_lambda.store import ConflictError
@@ -495,6 +495,20 @@ def test_an_agent_that_is_run_again_sees_the_message_as_it_came() -> None:
     served.task("b", to=task.id)
 
     assert seen == [1, 1, 1]
+
+
+def test_an_agent_that_is_run_again_sees_the_requests_metadata_as_they_came() -> None:
+    seen: list[object] = []
+
+    def respond(turn: Turn) -> Updates:
+        seen.append(turn.metadata.pop("k", None))
+        yield input_required("?")
+
+    served = server(agent(respond), store=Contested(Clock(), 1))
+    task = served.task("a")
+    served.operations.send_message(SendMessageRequest(message(task_id=task.id), metadata={"k": [1]}), call())
+
+    assert seen == [None, [1], [1]]
 
 
 # What the agent's values do to the answer
