@@ -391,7 +391,6 @@ def test_counting_stops_at_its_limit(tasks: Tasks, monkeypatch: pytest.MonkeyPat
     assert counted(lambda: store.count(OWNER, TaskFilter(context_id="none")), tasks) == {"Query": 1}
 
 
-@pytest.mark.xfail(reason="a digest that the caller makes too guards a cursor that is not looked at", strict=True)
 def test_a_cursor_of_the_callers_own_making_is_refused(tasks: Tasks) -> None:
     fill(tasks, some_tasks(3))
     served = listing(tasks)

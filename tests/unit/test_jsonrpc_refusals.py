@@ -184,7 +184,6 @@ def test_a_fault_while_asking_who_calls_is_logged_and_not_told(caplog: pytest.Lo
     assert "ZeroDivisionError: secret" in caplog.text
 
 
-@pytest.mark.xfail(reason="an internal error before the request is read answers notifications too", strict=True)
 def test_a_notification_that_meets_an_internal_error_is_answered_with_nothing() -> None:
     answer = rpc().refused(NOTIFICATION, UnavailableError())
 

@@ -21,7 +21,7 @@ from typing import Any, Final
 import msgspec
 
 from a2a_lambda import items
-from a2a_lambda.errors import TaskNotCancelableError, TaskNotFoundError
+from a2a_lambda.errors import InvalidParamsError, TaskNotCancelableError, TaskNotFoundError
 from a2a_lambda.model import Artifact, Message
 from a2a_lambda.outcome import TERMINAL, ArtifactDelta
 from a2a_lambda.store import ConflictError, Page, TaskFilter
@@ -89,18 +89,21 @@ class DynamoDBTaskStore:
         """Return the task as `read` does, and whether it has this message already, sent within the window.
 
         A note says at which turn a writer tried to commit the message. If it was committed, then at that turn or a
-        later one: no writer that has not seen it committed tries later. The head's own key answers for a commit
-        between the reads of the head and of the note.
+        later one: no writer that has not seen it committed tries later. The note is written before the head, so it
+        is looked for once more where the head has changed while both were read.
         """
-        keys = [items.key(task_id, entry) for entry in (items.HEAD, items.note_entry(message_key))]
-        found = {item["entry"]["S"]: item for item in self._owned(owner, keys)}
+        began, note_key = self._clock(), items.key(task_id, items.note_entry(message_key))
+        together = self._table.get_together([items.key(task_id, items.HEAD), note_key])
+        found = {item["entry"]["S"]: item for item in together if item["owner"]["S"] == owner}
         head = _task(self._visible(found.get(items.HEAD), owner))
         if head is None:
             return None, False
+        note = found.get(items.note_entry(message_key))
+        if note is None and head.status_at >= began:
+            note = self._table.get(note_key)
         now = self._clock()
         if head.message_key == message_key and now < head.status_at + self._window * 1000:
             return head, True
-        note = found.get(items.note_entry(message_key))
         if note is None or int(note["expires_at"]["N"]) <= now // 1000:
             return head, False
         turns = self._range(head, items.turn_entry(int(note["turn"]["N"])), items.turn_entry(head.turn - 1))
@@ -253,9 +256,14 @@ class DynamoDBTaskStore:
 
         The index is eventually consistent and only says which tasks to read. Its entry counts while the task is
         still where the entry says: one that has moved since stands at its new place, or has been shown there.
+
+        Raises:
+            InvalidParamsError: the cursor is not one of a list.
         """
         query = self._index_query(owner, wanted)
         query["Limit"] = FILTERED_LIMIT if "FilterExpression" in query else size + 1
+        if cursor is not None and not items.PLACE.fullmatch(cursor):
+            raise InvalidParamsError.at("pageToken", "is not a page token of this server")
         if cursor is not None and cursor < query["ExpressionAttributeValues"][":since"]["S"]:
             return Page([], None)  # What is left has expired. DynamoDB refuses to start outside of a query.
         if cursor is not None:

@@ -11,6 +11,7 @@ Content is kept as JSON bytes, not as DynamoDB's own types: numbers come back as
 and a message's ever has other content than it had first, whoever writes it.
 """
 
+import re
 from typing import Any, Final
 
 from a2a_lambda.model import TaskState
@@ -19,6 +20,9 @@ from a2a_lambda.task import MESSAGE_WINDOW, Beside, Content, DirectReply, Head
 from a2a_lambda.timestamps import format_timestamp
 
 HEAD: Final = "head"
+
+PLACE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}Z#[0-9a-f-]{36}")
+"""A place in the index: the time of the state, and the task."""
 
 RIDE_BYTES: Final = 8 * 1024
 """Content up to this size rides in the item that it belongs to."""

@@ -20,6 +20,7 @@ from a2a_lambda.errors import (
     MethodNotFoundError,
     PayloadTooLargeError,
     ProtocolError,
+    ServerError,
     VersionNotSupportedError,
     Violation,
 )
@@ -97,10 +98,8 @@ class Endpoint:
         try:
             self._check_size(body)
             call = _admitted(admit)
-        except PayloadTooLargeError as error:
-            return _refusal(error, None)
         except ProtocolError as error:
-            return _refusal(error, _identity_in(body))
+            return _refused_unread(error, body)
         identity = None
         try:
             request = _decode(body)
@@ -184,6 +183,25 @@ def _identity_in(body: bytes) -> str | float | None:
         return _identity(_decode(body))
     except JSONParseError:
         return None
+
+
+def _refused_unread(error: ProtocolError, body: bytes) -> Answer:
+    """Return the answer to a request that is refused before it is looked into: with its id, where it can be read."""
+    if isinstance(error, PayloadTooLargeError):
+        return _refusal(error, None)
+    if not isinstance(error, ServerError) and _is_notification(body):
+        return Answer(status=204, error=error)
+    return _refusal(error, _identity_in(body))
+
+
+def _is_notification(body: bytes) -> bool:
+    """Tell whether a request that is refused unread expects no answer."""
+    try:
+        request = _decode(body)
+        _check_request(request)
+    except ProtocolError:
+        return False
+    return "id" not in request
 
 
 def _identity(request: Any) -> str | float | None:

@@ -278,13 +278,17 @@ class Operations:
         """
         while True:
             try:
-                return self._commit_shown(begun, finished, history_length)
-            except ConflictError as conflict:
-                return self._present(conflict.current_or_gone(), history_length)
+                return self._commit_or_find(begun, finished, history_length)
             except UnavailableError as error:
                 if call.seconds_left() < WAIT_MARGIN_SECONDS:
                     raise InternalError from error
                 self._world.pause(POLL_SECONDS[-1])
+
+    def _commit_or_find(self, begun: Head, finished: Head, history_length: int | UnsetType) -> Task:
+        try:
+            return self._commit_shown(begun, finished, history_length)
+        except ConflictError as conflict:
+            return self._present(conflict.current_or_gone(), history_length)
 
     def _keep_reply(self, begun: Head, reply: Message) -> Message:
         """Return a direct reply, kept for copies of its request."""

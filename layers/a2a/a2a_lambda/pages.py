@@ -8,10 +8,10 @@ nothing that its caller has not been shown.
 import binascii
 import hashlib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from a2a_lambda.errors import InvalidParamsError
 
@@ -23,7 +23,7 @@ class Place(Struct, frozen=True, array_like=True):
     """A place in a list: after which entry to go on, and how many entries the list had at its first page."""
 
     cursor: str
-    total: int
+    total: Annotated[int, Meta(ge=0, le=2**31 - 1)]
     issued_at: int
     """When the token was made, in milliseconds since the epoch."""
 

@@ -1,8 +1,8 @@
 """Rate limits across instances: a token bucket a subject, in the callers' table.
 
 A bucket is one number: the time at which it is full again (the generic cell rate algorithm). An instance leases
-several tokens with one write and hands them out itself, so that a busy caller costs a write for every LEASE
-requests; what a lease says of the bucket tells the instance how long to refuse without asking.
+several tokens with one write and hands them out itself, so that a busy caller costs few writes; what a lease says of
+the bucket tells the instance how long to refuse without asking.
 
 When the table does not answer, requests pass: a limit is no reason to be down. The log says so.
 """
@@ -20,8 +20,8 @@ from a2a_lambda.tables import RefusedError, Table, number
 
 log: Final = logging.getLogger("a2a.rates")
 
-LEASE: Final = 5
-"""Tokens a write."""
+LEASES: Final = range(5, 11)
+"""Tokens a write: a tenth of the burst within these bounds, so that instances do not keep it from one another."""
 
 LEASE_MICROSECONDS: Final = 60_000_000
 """How long an instance may hand out what it has leased."""
@@ -51,7 +51,7 @@ class TableLimiter:
         self._table = table
         self._interval = round(1_000_000 / per_second)
         self._burst = burst
-        self._lease = min(LEASE, burst)
+        self._lease = min(burst, LEASES[-1], max(LEASES[0], burst // 10))
         self._clock = clock
         self._buckets: dict[str, _Bucket] = {}
         self._lock = Lock()
@@ -94,7 +94,8 @@ class TableLimiter:
         try:
             bucket.full_at = self._charge(subject, price, now, now + room - price, is_idle=bucket.full_at <= now)
         except RefusedError as refused:
-            bucket.refused_until = int(refused.current["full_at"]["N"]) + price - room
+            bucket.full_at = int(refused.current["full_at"]["N"])
+            bucket.refused_until = bucket.full_at + price - room
             raise _limited(bucket.refused_until - now) from refused
         bucket.tokens, bucket.leased_until = self._lease, now + LEASE_MICROSECONDS
         bucket.refused_until = bucket.full_at + price - room

@@ -91,6 +91,9 @@ class TaskStore(Protocol):
 
         A task that does not change while the list is walked is met exactly once; one that changes may be missed,
         and is never met twice.
+
+        Raises:
+            InvalidParamsError: the cursor is not one of a list.
         """
 
     def count(self, owner: str, wanted: TaskFilter) -> int:

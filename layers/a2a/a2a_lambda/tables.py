@@ -114,6 +114,18 @@ class Table:
                 wait()
         return items
 
+    def get_together(self, keys: Sequence[Item]) -> list[Item]:
+        """Return items as `get_all` does, all from one call: they are no further apart than its reads."""
+        for wait in _backoff():
+            with _unavailable():
+                request: Any = {self._name: {"Keys": keys, "ConsistentRead": True}}
+                answer = self._client.batch_get_item(RequestItems=request, **METERED)
+            tally.current().add_call(answer)
+            if not answer["UnprocessedKeys"]:
+                return list(answer["Responses"].get(self._name, []))
+            wait()
+        raise UnavailableError
+
     def query(self, **arguments: Any) -> Iterator[Item]:
         """Yield the items that a query finds, over all its pages."""
         for page in self.pages(**arguments):
