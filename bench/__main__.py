@@ -31,9 +31,12 @@ row says otherwise.
 
 def main() -> None:
     """Run the whole bench."""
-    with measurements.dynamodb(deployment().tables) as endpoint:
+    deployed = deployment()
+    name = deployed.functions["RpcFunction"].variables["TASKS_TABLE"]
+    (tasks_table,) = (table for table in deployed.tables if table.name == name)
+    with measurements.dynamodb(deployed.tables) as endpoint:
         stage = prepare(endpoint)
-        results = measurements.measure(stage)
+        results = measurements.measure(stage, tasks_table, endpoint)
     found = [tables.budgets(stage, results), tables.usage(results), tables.costs(results)]
     text = "\n\n".join([INTRODUCTION.rstrip(), machine(stage), *found])
     print(text)  # noqa: T201 - this is what it is for

@@ -12,6 +12,7 @@ Event = dict[str, Any]
 
 DOMAIN = "abcdef1234.execute-api.us-east-1.amazonaws.com"
 KILOBYTE = 1024
+PAGE_SIZE = 50
 
 
 class Context:
@@ -58,6 +59,17 @@ def get(task: str, *, history_length: int | None = None) -> Event:
 def cancel(task: str) -> Event:
     """A CancelTask."""
     return _call("CancelTask", {"id": task})
+
+
+def list_tasks() -> Event:
+    """A ListTasks: the first page of all tasks."""
+    return _call("ListTasks", {"pageSize": PAGE_SIZE})
+
+
+def page(answer: dict[str, Any]) -> None:
+    """Look at a page of tasks: anything else than a full one ends the measurement."""
+    if len(result(answer).get("tasks", [])) != PAGE_SIZE:
+        raise SystemExit(f"not a full page: {answer}")
 
 
 def result(answer: dict[str, Any]) -> dict[str, Any]:

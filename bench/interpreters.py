@@ -35,6 +35,7 @@ class Cold:
     cpu: float
     peak: float
     log_bytes: int
+    log_lines: int
     answer_bytes: int
     aws_client: bool
 
@@ -64,6 +65,7 @@ def cold_start(python: str, stack: Stack, event: calls.Event) -> Cold:
         cpu=result["cpu"] * 1000,
         peak=result["peak"] / 1024,
         log_bytes=len(done.stdout),
+        log_lines=done.stdout.count(b"\n"),
         answer_bytes=len(result["answer"]["body"]),
         aws_client=result["aws_client"],
     )
@@ -111,11 +113,11 @@ class Warm:
         return [seconds * 1000 for seconds in json.loads(line)]
 
 
-def metered(python: str, stack: Stack) -> dict[str, dict[str, float]]:
-    """What each operation asks of DynamoDB, by the operation's name."""
+def metered(python: str, stack: Stack, what: str) -> dict[str, dict[str, float]]:
+    """What each operation asks of DynamoDB, by the operation's name; metered.py knows what."""
     with TemporaryDirectory() as folder:
         result = Path(folder) / "result.json"
-        command = [python, *NO_SITE, str(HERE / "metered.py"), str(result)]
+        command = [python, *NO_SITE, str(HERE / "metered.py"), what, str(result)]
         subprocess.run(
             command, env=stack.environment(), stdout=subprocess.DEVNULL, timeout=DEADLINE_SECONDS, check=True
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
-from bench import calls
+from bench import calls, lists
 from bench.interpreters import Cold, Warm, cold_start, metered
 from bench.staging import IDENTITY
 from local.database import DatabaseProcess
@@ -47,6 +47,7 @@ class Results:
     read_only: Mapping[str, Mapping[str, float]]
     """DynamoDB usage by operation."""
     acting: Mapping[str, Mapping[str, float]]
+    lists: lists.Lists
 
 
 @contextmanager
@@ -61,8 +62,8 @@ def dynamodb(tables: Sequence[Table]) -> Iterator[str]:
         database.stop()
 
 
-def measure(stage: Stage) -> Results:
-    """Measure everything."""
+def measure(stage: Stage, tasks_table: Table, endpoint: str) -> Results:
+    """Measure everything, with the DynamoDB at the endpoint."""
     stacks = (stage.server, stage.sdk_memory, stage.sdk_sql)
     cold, card = cold_starts(stage, stacks)
     asking = [_asking(stack) for stack in stacks]
@@ -71,8 +72,9 @@ def measure(stage: Stage) -> Results:
         card=card,
         cpu=operations(stage.python, stacks),
         turns=follow_ups(stage.python, asking),
-        read_only=metered(stage.python, asking[0]),
-        acting=metered(stage.python, asking[0].with_variables(A2A_AGENT="asking:ActingAgent")),
+        read_only=metered(stage.python, asking[0], "operations"),
+        acting=metered(stage.python, asking[0].with_variables(A2A_AGENT="asking:ActingAgent"), "operations"),
+        lists=lists.measure(stage, tasks_table, endpoint),
     )
 
 

@@ -1,7 +1,7 @@
 """Counts what a function asks of DynamoDB: its calls, and their read and write units by the rules of `units`.
 
 The meter listens to the client's events. Before and after each call it reads the items concerned itself, by another
-client, so that sizes are those of the items that were really there.
+client, so that sizes are those of the items that were really there. Queries that only count are left out: see `counts`.
 """
 
 from __future__ import annotations
@@ -80,6 +80,8 @@ class Meter:
         if self._usage is None:
             return
         params, usage = context["metered"], self._usage
+        if params.get("Select") == "COUNT":
+            return
         usage.calls += 1
         usage.read_units += self._read(model.name, params)
         refused = parsed.get("Error", {}).get("Code") == "ConditionalCheckFailedException"

@@ -1,8 +1,8 @@
 """The rpc function with a meter on its DynamoDB client, going through the operations. Run as a script.
 
-    python bench/metered.py RESULT
+    python bench/metered.py WHAT RESULT
 
-The result is JSON: for each operation its `Usage`.
+WHAT is `operations` or `list`. The result is JSON: for each operation its `Usage`.
 """
 
 import importlib
@@ -17,6 +17,7 @@ import botocore.session
 
 from bench import calls
 from bench.calls import Context, Event
+from bench.counts import leave_aside
 from bench.meter import Meter
 
 COMPLETING = calls.kilobyte("Where is order A-1001?")
@@ -72,11 +73,24 @@ def operations(meter: Meter) -> dict[str, dict[str, float]]:
     return found
 
 
+def page(meter: Meter) -> dict[str, dict[str, float]]:
+    """What the first page of a list costs, without its count."""
+    leave_aside()
+    handler = importlib.import_module("app").handler
+    with meter.measuring() as usage:
+        calls.page(handler(calls.list_tasks(), Context()))
+    return {"page": asdict(usage)}
+
+
+MEASUREMENTS = {"operations": operations, "list": page}
+
+
 def main() -> None:
     """Measure, and leave the numbers in the result file."""
+    what, result = sys.argv[1:]
     meter = meter_all_clients(os.environ["DYNAMODB_ENDPOINT"])
-    with open(sys.argv[1], "w", encoding="utf-8") as file:  # noqa: PTH123 - as the other scripts
-        json.dump(operations(meter), file)
+    with open(result, "w", encoding="utf-8") as file:  # noqa: PTH123 - as the other scripts
+        json.dump(MEASUREMENTS[what](meter), file)
 
 
 main()

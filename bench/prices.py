@@ -37,6 +37,7 @@ PRICES = {
     "DynamoDB point-in-time recovery, a GB-month": Price(0.20, UNCHECKED),
     "CloudWatch Logs, a GB taken in": Price(0.50, OTHERS_2026),
     "CloudWatch Logs, a GB-month kept": Price(0.03, OTHERS_2026),
+    "CloudWatch, a metric for a month": Price(0.30, UNDATED),
     "X-Ray, a million traces recorded": Price(5.00, AWS),
     "Data out to the internet, a GB": Price(0.09, OTHERS_2025),
 }
@@ -59,6 +60,8 @@ STORED_OVERHEAD_BYTES = 200
 """What DynamoDB adds to an item and to its index entry in storage: 100 bytes each."""
 RETENTION_MONTHS = 1
 """RETENTION_DAYS in template.yaml; logs are kept as long."""
+METRICS = 2
+"""The metrics that these tasks make: Requests and Tasks, each with the values that its dimensions have here."""
 HEADER_BYTES = 300
 """The headers of an answer."""
 
@@ -74,6 +77,8 @@ class OneShot:
     read_units: float
     stored_bytes: float
     log_bytes: float
+    """Its log line and its metrics."""
+    log_lines: float
     answer_bytes: float
 
 
@@ -86,7 +91,7 @@ def billed_seconds(task: OneShot) -> float:
 def million(task: OneShot) -> dict[str, float]:
     """US dollars for a million such tasks, by what they are for."""
     price = {name: each.dollars for name, each in PRICES.items()}
-    logged = (task.log_bytes + ACCESS_LOG_BYTES + 2 * LOG_EVENT_BYTES) * MILLION / GIGABYTE
+    logged = (task.log_bytes + ACCESS_LOG_BYTES + (task.log_lines + 1) * LOG_EVENT_BYTES) * MILLION / GIGABYTE
     stored = (task.stored_bytes + STORED_OVERHEAD_BYTES) * MILLION / GIGABYTE * RETENTION_MONTHS
     sent = (task.answer_bytes + HEADER_BYTES) * MILLION / GIGABYTE
     return {

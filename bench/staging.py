@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 STAGE = ROOT / ".venv-bench"
-CODE = ("__pycache__", "*.pyc")
+NOT_CODE = ("__pycache__", "*.pyc", ".*_cache")
 
 DEPLOYED_PYTHON = "3.13"
 """The version that is measured where this machine has it; otherwise the one that runs the bench."""
@@ -75,8 +75,8 @@ class Stage:
 
 
 def deployment() -> Deployment:
-    """What template.yaml deploys."""
-    return read_deployment(ROOT / "template.yaml", {"AGENT": "order_status:OrderStatusAgent"})
+    """What template.yaml deploys, open to everybody and with an unsigned card."""
+    return read_deployment(ROOT / "template.yaml", {"AUTH": "none"})
 
 
 def prepare(endpoint: str) -> Stage:
@@ -94,13 +94,13 @@ def prepare(endpoint: str) -> Stage:
         if (layer / "requirements.txt").exists():
             packages = STAGE / "packages" / layer.name
             install(python, layer / "requirements.txt", packages)
-            shutil.copytree(packages, opt, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*CODE))
-        shutil.copytree(layer, opt, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*CODE))
+            shutil.copytree(packages, opt, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*NOT_CODE))
+        shutil.copytree(layer, opt, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*NOT_CODE))
     stacks, deployed_bytes = {}, size(opt)
     for name, function in deployed.functions.items():
         task = STAGE / "server" / f"task-{name}"
         shutil.rmtree(task, ignore_errors=True)
-        shutil.copytree(function.source, task, ignore=shutil.ignore_patterns(*CODE))
+        shutil.copytree(function.source, task, ignore=shutil.ignore_patterns(*NOT_CODE))
         deployed_bytes += size(task)
         variables = {**function.variables, "DYNAMODB_ENDPOINT": endpoint}
         stacks[name] = Stack("this server", (task, opt, ROOT / "bench" / "agents", runtime), variables)

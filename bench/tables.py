@@ -6,12 +6,14 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from bench import measurements, prices
+from bench.lists import COUNTING, FEW, MANY
 from bench.report import HEADINGS, Row, number, table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from bench.interpreters import Cold
+    from bench.lists import Lists
     from bench.measurements import Results
     from bench.staging import Stage
 
@@ -25,6 +27,7 @@ def budgets(stage: Stage, results: Results) -> str:
         *cold_rows(results),
         *cpu_rows(results),
         *unit_rows(results),
+        *list_rows(results.lists),
         Row(
             "deployed code and dependencies, unzipped",
             stage.deployed_bytes / MEGABYTE,
@@ -34,9 +37,6 @@ def budgets(stage: Stage, results: Results) -> str:
             unit="MB",
         ),
         Row("a million one-shot tasks", sum(cost(results).values()), limit=5.5, unit="USD"),
-        Row(
-            "ListTasks, first page of 50 at 10,000 tasks", None, limit_text="1.3 × of 100 tasks", note="not served yet"
-        ),
     ]
     return table(HEADINGS, [row.cells() for row in rows])
 
@@ -135,6 +135,29 @@ def unit_rows(results: Results) -> list[Row]:
     ]
 
 
+def list_rows(lists: Lists) -> list[Row]:
+    """ListTasks at few and at many tasks. The SDK's numbers have its count in them."""
+    rows = []
+    for tasks in (FEW, MANY):
+        cpu, page, count = lists.cpu[tasks], lists.pages[tasks], lists.counts[tasks]
+        rows.append(
+            Row(f"ListTasks, page of 50 at {tasks:,} tasks, CPU", cpu[SERVER], cpu[MEMORY], cpu[SQL], unit="ms")
+        )
+        if COUNTING in cpu:
+            rows.append(Row("– with its count, CPU", cpu[COUNTING], unit="ms"))
+        rows += [
+            Row("– calls", page["calls"]),
+            Row("– read units", page["read_units"]),
+            Row("– calls of its count", count["calls"]),
+            Row("– read units of its count", count["read_units"]),
+        ]
+    few, many = lists.pages[FEW], lists.pages[MANY]
+    ratios = {kind.replace("_", " "): many[kind] / few[kind] for kind in ("calls", "read_units")}
+    ratios["CPU"] = lists.cpu[MANY][SERVER] / lists.cpu[FEW][SERVER]
+    rows += [Row(f"– {kind}, of those at {FEW} tasks", ratio, limit=1.3, unit="×") for kind, ratio in ratios.items()]
+    return rows
+
+
 def usage(results: Results) -> str:
     """The table of all DynamoDB usage."""
     kinds = ("calls", "write_units", "read_units", "written_bytes")
@@ -160,6 +183,7 @@ def cost(results: Results) -> dict[str, float]:
             read_units=used["read_units"],
             stored_bytes=used["written_bytes"],
             log_bytes=middle(cold, "log_bytes"),
+            log_lines=middle(cold, "log_lines"),
             answer_bytes=middle(cold, "answer_bytes"),
         )
     )
@@ -167,16 +191,22 @@ def cost(results: Results) -> dict[str, float]:
 
 def costs(results: Results) -> str:
     """The table of costs, and of the prices."""
-    parts = cost(results)
+    parts, cold = cost(results), results.cold[SERVER]
+    lines, size = number(middle(cold, "log_lines")), number(middle(cold, "log_bytes"))
     by_part = [*((what, f"{dollars:.3f}") for what, dollars in parts.items()), ("all", f"{sum(parts.values()):.2f}")]
+    metrics = prices.METRICS * prices.PRICES["CloudWatch, a metric for a month"].dollars
     by_price = [(what, f"{price.dollars:.10g}", price.source) for what, price in prices.PRICES.items()]
     return "\n".join(
         [
             "## A million one-shot tasks",
             "",
-            "A read-only agent, messages of 1 KB, one request a task.",
+            "A read-only agent, messages of 1 KB, one request a task. It logs",
+            f"{size} bytes in {lines} lines: its own, and its metrics.",
             "",
             table(("what", "US dollars"), by_part),
+            "",
+            f"CloudWatch asks for {metrics:.2f} a month more for the {prices.METRICS} metrics that they make, which is",
+            "not in the sum: it is the same for ten tasks and for a million. Its free tier has ten metrics.",
             "",
             "Prices of us-east-1, on demand, first tier, no free tier; looked up in November 2026, not in AWS's list:",
             "",

@@ -15,6 +15,7 @@ Item = Mapping[str, Any]
 
 WRITE_BYTES = 1024
 READ_BYTES = 4096
+QUERY_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,18 @@ def read_units(size: int, *, consistent: bool) -> float:
     """The units of one read: of an item, or of all that a query reads together."""
     units = max(1, ceil(size / READ_BYTES))
     return units if consistent else units / 2
+
+
+def query_calls(size: int, entries: int) -> int:
+    """The calls of a query that reads so many entries of a size: each ends after a megabyte."""
+    return max(1, ceil(entries * size / QUERY_BYTES))
+
+
+def query_read_units(size: int, entries: int, *, consistent: bool) -> float:
+    """The units of all calls of such a query."""
+    whole, rest = divmod(entries * size, QUERY_BYTES)
+    last = read_units(rest, consistent=consistent) if rest or not whole else 0
+    return whole * read_units(QUERY_BYTES, consistent=consistent) + last
 
 
 def _table_units(old: Item | None, new: Item | None) -> int:

@@ -21,7 +21,13 @@ from bench.calls import Context, Event
 
 COMPLETING = calls.kilobyte("Where is order A-1001?")
 ASKING = calls.kilobyte("Where is my order?")
-handler = importlib.import_module("app").handler
+COUNT_ASIDE = "COUNT_ASIDE" in os.environ
+"""Whether ListTasks is measured without its count."""
+
+if COUNT_ASIDE:
+    importlib.import_module("bench.counts").leave_aside()
+app = importlib.import_module("app")
+handler = app.handler
 
 
 def measure(event: Event) -> tuple[float, dict[str, object]]:
@@ -71,11 +77,33 @@ def turns(count: int) -> list[float]:
     return [first, *follow_ups]
 
 
+def lists(count: int) -> list[float]:
+    """First pages of a list of tasks."""
+    return [measure_list() for _ in range(count)]
+
+
+def measure_list() -> float:
+    """The CPU seconds of one page."""
+    before = time.process_time()
+    answer = handler(calls.list_tasks(), Context())
+    after = time.process_time()
+    calls.page(answer)
+    return after - before
+
+
+def copies(count: int) -> list[float]:
+    """Copies of the one task there is, not measured; a function that can copy has a way to."""
+    app.copy(count)
+    return []
+
+
 COMMANDS: dict[str, Callable[[int], list[float]]] = {
     "sends": sends,
     "gets": gets,
     "cancels": cancels,
     "turns": turns,
+    "lists": lists,
+    "copies": copies,
 }
 
 

@@ -3,17 +3,20 @@
 TASK_STORE picks the SDK's store: `memory`, or a SQLAlchemy URL.
 """
 
+import asyncio
 import os
 import re
+import uuid
 from typing import Any
 
 from a2a.helpers import new_task_from_user_message
 from a2a.server.agent_execution import AgentExecutor, RequestContext
+from a2a.server.context import ServerCallContext
 from a2a.server.events import EventQueue
 from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes
 from a2a.server.tasks import InMemoryTaskStore, TaskStore, TaskUpdater
-from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill, Part
+from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill, ListTasksRequest, Part
 from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.struct_pb2 import Value
 from mangum import Mangum
@@ -102,3 +105,17 @@ requests = DefaultRequestHandler(
 )
 routes = [*create_agent_card_routes(CARD), *create_jsonrpc_routes(requests, "/a2a")]
 handler = Mangum(Starlette(routes=routes), lifespan="off")
+
+
+def copy(copies: int) -> None:
+    """Copy the one task of a caller without a name so many times."""
+
+    async def save() -> None:
+        context = ServerCallContext()
+        (task,) = (await requests.task_store.list(ListTasksRequest(), context)).tasks
+        for _ in range(copies):
+            task.id = str(uuid.uuid4())
+            await requests.task_store.save(task, context)
+
+    # In the loop that Mangum uses.
+    asyncio.get_event_loop().run_until_complete(save())

@@ -18,6 +18,7 @@ TASK = OneShot(
     read_units=0,
     stored_bytes=0,
     log_bytes=0,
+    log_lines=0,
     answer_bytes=0,
 )
 
@@ -60,6 +61,12 @@ def test_lambda_bills_whole_milliseconds() -> None:
 
 def test_a_cold_start_is_billed_for_its_part_of_the_requests() -> None:
     assert billed_seconds(replace(TASK, cold_seconds=0.5)) == pytest.approx(0.005)
+
+
+def test_each_line_of_a_log_is_charged_for_more_than_its_bytes() -> None:
+    few, many = (million(replace(TASK, log_bytes=1000, log_lines=lines))["Logs taken in"] for lines in (1, 3))
+
+    assert many - few == pytest.approx(2 * 26 * 0.0005)
 
 
 def test_a_write_unit_for_each_of_a_million_tasks_costs_the_price_of_a_million() -> None:

@@ -9,6 +9,8 @@ from bench.units import (
     indexes,
     item_size,
     number_size,
+    query_calls,
+    query_read_units,
     read_units,
     refused_write_units,
     value_size,
@@ -94,6 +96,18 @@ def test_reads_go_by_four_kilobytes_and_cost_half_when_they_may_be_stale() -> No
     assert read_units(0, consistent=True) == read_units(4096, consistent=True) == 1
     assert read_units(4097, consistent=True) == 2
     assert read_units(4097, consistent=False) == 1
+
+
+def test_a_query_ends_its_page_after_a_megabyte() -> None:
+    assert query_calls(0, 0) == query_calls(1024, 1024) == 1
+    assert query_calls(1024, 1025) == 2
+
+
+def test_a_query_is_charged_for_each_of_its_pages() -> None:
+    assert query_read_units(1024, 0, consistent=False) == 0.5
+    assert query_read_units(1024, 5, consistent=False) == 1
+    assert query_read_units(1024, 1024, consistent=False) == 128
+    assert query_read_units(1024, 1025, consistent=False) == 128.5
 
 
 def test_an_index_is_read_from_the_tables_description() -> None:
