@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := help
 .SUFFIXES:
-.PHONY: help run database key keys revoke forget test lint fmt bench clean
+.PHONY: help run database key keys revoke forget test lint fmt bench build clean
 
 PIP_INSTALL := -I -m pip install --quiet --disable-pip-version-check --no-compile
 
@@ -46,8 +46,13 @@ fmt: .venv/test ## Format the code
 bench: .venv/test ## Measure
 	.venv/bin/python -m bench
 
+# A .pyc that is never compared with its source: Lambda's disk cannot be written to, and times change on the way there.
+build: .venv-sam/made ## Build for `sam deploy`, with compiled code, which starts faster (CONFIG_ENV=x86_64)
+	PATH="$(CURDIR)/.venv-sam/bin:$$PATH" sam build --config-env $(or $(CONFIG_ENV),default)
+	.venv-sam/bin/python3.13 -m compileall -q --invalidation-mode unchecked-hash .aws-sam/build
+
 clean: ## Remove all that was made
-	rm -rf .venv .venv-sam .aws-sam .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-sam .aws-sam .hypothesis .mypy_cache .pytest_cache .ruff_cache tests/interop/javascript/node_modules
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The environments. Each is made anew when what it is made from changes.
