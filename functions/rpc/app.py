@@ -22,13 +22,10 @@ def handler(event: apigateway.Event, context: Any) -> apigateway.Response:
         return apigateway.NOT_FOUND
     started = time.perf_counter()
     counts = tally.begin()
-    caller = ""
 
     def admit() -> Call:
-        nonlocal caller
-        caller = server.admit(apigateway.credentials(event))
         return Call(
-            owner=caller,
+            owner=server.admit(apigateway.credentials(event)),
             extensions=apigateway.listed(event, "a2a-extensions"),
             seconds_left=lambda: context.get_remaining_time_in_millis() / 1000,
         )
@@ -39,7 +36,6 @@ def handler(event: apigateway.Event, context: Any) -> apigateway.Response:
         logger,
         answer,
         counts,
-        caller=caller,
         duration_ms=(time.perf_counter() - started) * 1000,
         correlation_id=event["requestContext"]["requestId"],
     )

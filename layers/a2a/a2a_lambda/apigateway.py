@@ -63,11 +63,11 @@ def parameter(event: Event, name: str) -> str:
 def credentials(event: Event) -> Credentials:
     """Return what a request carries to say who sent it."""
     context = event["requestContext"]
-    authorizer = context.get("authorizer", {})
+    authorizer = context.get("authorizer") or {}
     return Credentials(
         api_key=header(event, "x-api-key"),
         authorization=header(event, "authorization"),
-        claims=authorizer.get("jwt", {}).get("claims"),
+        claims=(authorizer.get("jwt") or {}).get("claims"),
         iam=authorizer.get("iam"),
         source_address=context["http"]["sourceIp"],
     )

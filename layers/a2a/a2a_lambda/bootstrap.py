@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from botocore.config import Config
 
-from a2a_lambda import clients, settings, task, timestamps, validation
+from a2a_lambda import clients, settings, tally, task, timestamps, validation
 from a2a_lambda.callers import (
     ApiKeyAuthentication,
     Authenticator,
@@ -60,6 +60,7 @@ class Server:
             UnauthenticatedError, PermissionDeniedError, RateLimitedError: they may not, or not now.
         """
         owner = self._authenticator.owner(credentials)
+        tally.current().caller = owner
         if self._limiter:
             self._limiter.take(owner)
         return owner

@@ -8,6 +8,7 @@ it found is in the event.
 import hashlib
 import re
 from collections.abc import Callable, Mapping
+from ipaddress import ip_network
 from typing import Any, Final, Protocol
 
 from msgspec import Struct
@@ -111,13 +112,15 @@ class ApiKeyAuthentication:
             UnauthenticatedError: there is no key, it is not valid, or two different ones are shown.
             RateLimitedError: this address has failed too often.
         """
-        key = _shown_key(credentials)
+        if not (credentials.api_key or credentials.authorization):
+            raise UnauthenticatedError(self.CHALLENGE)
+        key, source = _shown_key(credentials), _network(credentials.source_address)
         caller = self._remembered(key)
         if caller is None:
-            self._failures.check(credentials.source_address)
+            self._failures.check(source)
             caller = self._look_up(key) if key else None
         if caller is None:
-            self._failures.take(credentials.source_address)
+            self._failures.take(source)
             raise UnauthenticatedError(self.CHALLENGE)
         return owner_of_caller(caller)
 
@@ -144,17 +147,17 @@ class JwtAuthentication:
         self._required_scope = required_scope
 
     def owner(self, credentials: Credentials) -> str:
-        """Return the owner: issuer and subject together, or issuer and client where a machine is the subject.
+        """Return the owner: issuer and subject together, or issuer and `client_id` where a machine is the subject.
+
+        `azp` is no subject: tokens of different people have the same.
 
         Raises:
             UnauthenticatedError: the event has no claims, or they name nobody.
             PermissionDeniedError: the required scope is missing.
         """
         claims = credentials.claims or {}
-        issuer, subject = claims.get("iss"), claims.get("sub")
-        kind = "sub" if "sub" in claims else "client"
-        if kind == "client":
-            subject = claims.get("client_id") or claims.get("azp")
+        kind = "sub" if "sub" in claims else "client_id"
+        issuer, subject = claims.get("iss"), claims.get(kind)
         if not (_is_name(issuer) and _is_name(subject)):
             raise UnauthenticatedError(self.CHALLENGE)
         if self._required_scope and self._required_scope not in _scopes(claims):
@@ -179,7 +182,9 @@ class IamAuthentication:
         kind, _, rest = arn.rpartition(":")[2].partition("/")
         if kind == "assumed-role":
             arn = arn.removesuffix("/" + rest.partition("/")[2])
-        return _owner("iam", arn)
+        # All users of a Cognito identity pool have one role.
+        identity: Any = ((credentials.iam or {}).get("cognitoIdentity") or {}).get("identityId")
+        return _owner("iam", f"{arn} {identity}" if identity else arn)
 
 
 def owner_of_caller(caller: str) -> str:
@@ -192,6 +197,16 @@ def _owner(kind: str, name: str) -> str:
     if len(owner) <= MAX_OWNER_LENGTH:
         return owner
     return f"{kind}-sha256:{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()}"
+
+
+def _network(address: str) -> str:
+    """Return what failures are counted by: an address, of IPv6 the network that one customer has (RFC 6177)."""
+    if ":" not in address:
+        return address
+    try:
+        return str(ip_network((address, 64), strict=False))
+    except ValueError:
+        return address
 
 
 def _hash(key: str) -> str:

@@ -19,6 +19,7 @@ from itertools import islice
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from a2a_lambda import items
 from a2a_lambda.errors import InvalidParamsError, TaskNotCancelableError, TaskNotFoundError
@@ -26,7 +27,7 @@ from a2a_lambda.model import Artifact, Message
 from a2a_lambda.outcome import TERMINAL, ArtifactDelta
 from a2a_lambda.store import ConflictError, Page, TaskFilter
 from a2a_lambda.tables import Item, RefusedError, Table, batches, number
-from a2a_lambda.task import MESSAGE_WINDOW, Beside, Content, DirectReply, Head, fold_artifacts, within
+from a2a_lambda.task import Beside, Content, DirectReply, Head, fold_artifacts, within
 
 INDEX: Final = "tasks-by-owner"
 
@@ -37,8 +38,11 @@ FILTERED_PAGES: Final = 4
 MAX_COUNT: Final = 10_000
 """How many of an owner's tasks are counted."""
 
-CONTENT_GROUP: Final = 20
+CONTENT_GROUP: Final = 10
 """Contents of a task whose pieces are read together."""
+
+FULL_BYTES: Final = 4_500_000
+"""How much of a history fills an answer, as JSON."""
 
 HISTORY_GROUP: Final = 10
 """Tasks of a list whose histories are read together."""
@@ -79,11 +83,7 @@ class DynamoDBTaskStore:
 
     def read(self, owner: str, task_id: str) -> Head | None:
         """Return the task as last written (never an older state), or None where it does not exist."""
-        return _task(self.begun(owner, task_id))
-
-    def begun(self, owner: str, task_id: str) -> Head | DirectReply | None:
-        """Return what the message has come to whose task has this id: a task, a direct reply, or nothing."""
-        return self._visible(self._table.get(items.key(task_id, items.HEAD)), owner)
+        return _task(self._visible(self._table.get(items.key(task_id, items.HEAD)), owner))
 
     def find(self, owner: str, task_id: str, message_key: str) -> tuple[Head | None, bool]:
         """Return the task as `read` does, and whether it has this message already, sent within the window.
@@ -116,7 +116,7 @@ class DynamoDBTaskStore:
         where the task is no longer at `previous`.
         """
         write = self._new_id()
-        writer = items.Writer(following, write, self._retention)
+        writer = items.Writer(replace(following, retention=following.retention or self._retention), write)
         if previous and following.turn > previous.turn:
             writer.move(previous)
             if self._window:
@@ -143,6 +143,32 @@ class DynamoDBTaskStore:
         turn = self._table.get(items.key(following.task_id, items.turn_entry(following.turn)))
         return turn is not None and turn["write"] == {"S": write}
 
+    def begin_again(self, owner: str, first_id: str, candidate_id: str) -> str:
+        """Return the id under which a message begins a task again, whose first id is taken since before the window.
+
+        An item beside the first task decides between copies of the message: the first to put it says the id.
+        """
+        now = self._clock()
+        item = {
+            **items.key(first_id, items.AGAIN),
+            "owner": {"S": owner},
+            "again_id": {"S": candidate_id},
+            "begun_at": number(now),
+            "expires_at": number(now // 1000 + self._window),
+        }
+        same_owner, missing, over = "#owner = :owner", "attribute_not_exists(task_id)", "begun_at <= :before"
+        try:
+            self._table.put(
+                item,
+                ConditionExpression=f"{missing} OR ({same_owner} AND {over})",
+                ExpressionAttributeNames={"#owner": "owner"},
+                ExpressionAttributeValues={":owner": {"S": owner}, ":before": number(now - self._window * 1000)},
+            )
+        except RefusedError as refused:
+            again_id: str = refused.current["again_id"]["S"]
+            return again_id
+        return candidate_id
+
     def keep_reply(self, reply: DirectReply) -> None:
         """Keep a direct reply, for as long as a copy of its message may come.
 
@@ -157,62 +183,53 @@ class DynamoDBTaskStore:
             if refused.current.get("write") != {"S": write}:
                 raise ConflictError(self._visible(refused.current, reply.owner)) from refused
 
-    def cancel(self, owner: str, task_id: str, now: int) -> Head:
+    def cancel(self, head: Head, now: int) -> Head:
         """Cancel the task whatever it is doing, and return it.
 
         The revision is raised, so that a turn that is running loses its next write.
 
         Raises:
-            TaskNotFoundError: it does not exist.
+            TaskNotFoundError: it is gone.
             TaskNotCancelableError: it is finished.
         """
-        write, created_at = self._new_id(), now
+        write = self._new_id()
         while True:
             try:
-                return self._cancel_at(owner, task_id, now, created_at, write)
+                return self._cancel_at(head, max(now, head.status_at), write)
             except RefusedError as refused:
-                head = _task(self._visible(refused.current, owner))
-                if head is None:
+                current = _task(self._visible(refused.current, head.owner))
+                if current is None:
                     raise TaskNotFoundError from refused
-                if refused.current["write"] == {"S": write}:
-                    return head
-                if head.state in TERMINAL:
-                    state = head.state.value
+                if current.write == write:
+                    return current
+                if current.state in TERMINAL:
+                    state = current.state.value
                     raise TaskNotCancelableError(f"The task is finished ({state})", state=state) from refused
-                now, created_at = max(now, head.status_at), head.created_at
+                head = current
 
-    def _cancel_at(self, owner: str, task_id: str, status_at: int, created_at: int, write: str) -> Head:
+    def _cancel_at(self, head: Head, status_at: int, write: str) -> Head:
         """Cancel the task with this time of its state, which never goes back: lists rely on that.
 
-        Args:
-            owner: the owner.
-            task_id: the task.
-            status_at: the time of the cancellation.
-            created_at: when the task was created, or later within the time in which a task takes messages.
-            write: the id of this write.
-
         Raises:
-            RefusedError: the task does not exist, is finished, was created long before, or changed its state later.
+            RefusedError: the task is gone, is finished, or changed its state after that time.
         """
         same_owner, not_expired, not_later = "#owner = :owner", "expires_at > :now", "status_at <= :status_at"
-        not_older = "created_at >= :created_since"
         canceled = self._table.update(
-            items.key(task_id, items.HEAD),
+            items.key(head.task_id, items.HEAD),
             UpdateExpression=(
                 "SET #state = :canceled, status_at = :status_at, status_order = :status_order, "
                 "expires_at = :expires_at, #write = :write, revision = revision + :one "
                 "REMOVE deadline, status_message"
             ),
-            ConditionExpression=f"{same_owner} AND {not_expired} AND {not_later} AND {not_older} AND {NOT_TERMINAL}",
+            ConditionExpression=f"{same_owner} AND {not_expired} AND {not_later} AND {NOT_TERMINAL}",
             ExpressionAttributeNames={"#state": "state", "#owner": "owner", "#write": "write"},
             ExpressionAttributeValues={
                 ":status_at": number(status_at),
-                ":status_order": {"S": items.status_order(task_id, status_at)},
-                ":expires_at": items.head_expiry(created_at, status_at, self._retention),
-                ":created_since": number(min(created_at, status_at - MESSAGE_WINDOW)),
+                ":status_order": {"S": items.status_order(head.task_id, status_at)},
+                ":expires_at": number(items.head_expiry(head, status_at)),
                 ":write": {"S": write},
                 ":one": number(1),
-                ":owner": {"S": owner},
+                ":owner": {"S": head.owner},
                 ":now": number(self._clock() // 1000),
                 **TERMINAL_VALUES,
             },
@@ -221,15 +238,20 @@ class DynamoDBTaskStore:
         return items.read_head(canceled)
 
     def history(self, head: Head, limit: int | None = None) -> list[Message]:
-        """Return the task's newest messages, `limit` (at least 1) at most, in chronological order."""
-        messages = _messages.decode(self._content(head, head.messages))
+        """Return the task's newest messages, `limit` (at least 1) at most, in chronological order.
+
+        With a limit, what is read ends where an answer is full; an answer could not carry more.
+        """
+        newest = self._content(head, head.messages)
+        messages, size = _messages.decode(newest), len(newest)
         if head.turn > 1 and (limit is None or len(messages) < limit):
             first = 1 if limit is None else max(1, head.turn - (limit - len(messages)))
             turns = self._range(head, items.turn_entry(first), items.turn_entry(head.turn - 1), ScanIndexForward=False)
             contents = (items.read_content(turn["content"]) for turn in turns)
             for content in self._contents(head, contents):
                 messages[:0] = _messages.decode(content)
-                if limit is not None and len(messages) >= limit:
+                size += len(content)
+                if limit is not None and (len(messages) >= limit or size > FULL_BYTES):
                     break
         return [within(head, message) for message in (messages if limit is None else messages[-limit:])]
 
@@ -301,11 +323,12 @@ class DynamoDBTaskStore:
             ]
             turns = {(item["task_id"]["S"], item["entry"]["S"]): item for item in self._owned(group[0].owner, keys)}
             for head, messages in zip(group, newest, strict=True):
-                turn = head.turn - 1
-                while turn and len(messages) < limit:
+                turn, size = head.turn - 1, 0
+                while turn and len(messages) < limit and size <= FULL_BYTES:
                     kept = turns[head.task_id, items.turn_entry(turn)]
-                    messages[:0] = _messages.decode(self._content(head, items.read_content(kept["content"])))
-                    turn -= 1
+                    content = self._content(head, items.read_content(kept["content"]))
+                    messages[:0] = _messages.decode(content)
+                    turn, size = turn - 1, size + len(content)
                 yield [within(head, message) for message in messages[-limit:]]
 
     def _index_query(self, owner: str, wanted: TaskFilter) -> dict[str, Any]:

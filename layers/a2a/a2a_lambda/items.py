@@ -2,6 +2,7 @@
 
     entry                     holds
     head                      the task's state and its newest turn; or the direct reply instead of a task
+    again                     under which id the first message has begun a later task
     turn#000001 …             the messages of each earlier turn
     artifacts#000001 …        what each earlier turn that left artifacts did to them
     message#<key>             at which turn a message was taken, while a copy of it may still come
@@ -20,6 +21,7 @@ from a2a_lambda.task import MESSAGE_WINDOW, Beside, Content, DirectReply, Head
 from a2a_lambda.timestamps import format_timestamp
 
 HEAD: Final = "head"
+AGAIN: Final = "again"
 
 PLACE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}Z#[0-9a-f-]{36}")
 """A place in the index: the time of the state, and the task."""
@@ -36,11 +38,10 @@ CONTENT_OF_A_HEAD: Final = ("messages", "artifacts", "status_message")
 class Writer:
     """Makes the items of one write of a task. What does not fit into an item is left in `beside`."""
 
-    def __init__(self, head: Head, write: str, retention_seconds: int) -> None:
-        """Args: the head that is written; the write's own id; how long a task is kept."""
+    def __init__(self, head: Head, write: str) -> None:
+        """Args: the head that is written; the write's own id."""
         self._head = head
         self._write = write
-        self._retention = retention_seconds
         self.beside: list[Item] = []
 
     def head(self) -> Item:
@@ -54,7 +55,8 @@ class Writer:
             "status_at": number(head.status_at),
             "status_order": {"S": status_order(head.task_id, head.status_at)},
             "created_at": number(head.created_at),
-            "expires_at": head_expiry(head.created_at, head.status_at, self._retention),
+            "expires_at": number(head_expiry(head, head.status_at)),
+            "retention": number(head.retention),
             "revision": number(head.revision),
             "turn": number(head.turn),
             "artifact_turns": number(head.artifact_turns),
@@ -91,7 +93,7 @@ class Writer:
             {
                 **key(self._head.task_id, entry),
                 "owner": {"S": self._head.owner},
-                "expires_at": beside_expiry(self._head.created_at, self._retention),
+                "expires_at": number(beside_expiry(self._head)),
                 **attributes,
             }
         )
@@ -204,11 +206,11 @@ def piece_entries(beside: Beside) -> list[str]:
     return [f"{beside.key}#{index}" for index in range(beside.items)]
 
 
-def head_expiry(created_at: int, status_at: int, retention_seconds: int) -> Item:
-    """Return when a head expires, in seconds since the epoch: never later than what lies beside it."""
-    return number(min(status_at, created_at + MESSAGE_WINDOW) // 1000 + retention_seconds)
+def head_expiry(head: Head, status_at: int) -> int:
+    """Return when a head expires that has this time of its state: never later than what lies beside it."""
+    return min(status_at, head.created_at + MESSAGE_WINDOW) // 1000 + head.retention
 
 
-def beside_expiry(created_at: int, retention_seconds: int) -> Item:
+def beside_expiry(head: Head) -> int:
     """Return when what lies beside a head expires, in seconds since the epoch."""
-    return number((created_at + MESSAGE_WINDOW) // 1000 + retention_seconds)
+    return (head.created_at + MESSAGE_WINDOW) // 1000 + head.retention

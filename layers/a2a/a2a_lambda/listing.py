@@ -4,7 +4,8 @@ from itertools import repeat
 from typing import Final
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Struct
+from msgspec.structs import replace
 
 from a2a_lambda.model import ListTasksRequest, ListTasksResponse, Task
 from a2a_lambda.pages import Place, make_token, read_token
@@ -18,29 +19,47 @@ MAX_PAGE_BYTES: Final = 4 * 1024 * 1024
 """A page ends early rather than being longer, unless a single task is."""
 
 
-def list_tasks(store: TaskStore, owner: str, request: ListTasksRequest, now: int) -> ListTasksResponse:
-    """Return a page of an owner's tasks.
+class Listing(Struct, frozen=True):
+    """A list that is asked for, and the place in it where its next page begins."""
 
-    The page size, the history length and the artifacts may change from page to page; the filters may not. The
-    total is counted for the first page, and carried on in the token.
+    owner: str
+    wanted: TaskFilter
+    place: Place | None
+    """None for the first page."""
+
+    @property
+    def name(self) -> str:
+        """What stands for the list in its page tokens."""
+        return msgspec.json.encode([self.owner, self.wanted]).decode()
+
+
+def read_listing(owner: str, request: ListTasksRequest, now: int) -> Listing:
+    """Return the list that a request asks for.
+
+    The page size, the history length and the artifacts may change from page to page; the filters may not.
 
     Raises:
         InvalidParamsError: the page token is not one of this list.
     """
-    size = DEFAULT_PAGE_SIZE if request.page_size is UNSET else request.page_size
+    since = request.status_timestamp_after
     wanted = TaskFilter(
         context_id=request.context_id,
         state=None if request.status is UNSET else request.status,
-        since=None if request.status_timestamp_after is UNSET else to_milliseconds(request.status_timestamp_after),
+        since=None if since is UNSET else to_milliseconds(since),
     )
-    list_name = msgspec.json.encode([owner, wanted]).decode()
-    if request.page_token:
-        place = read_token(request.page_token, list_name, now)
-        cursor, total = place.cursor, place.total
+    first = Listing(owner, wanted, None)
+    return replace(first, place=read_token(request.page_token, first.name, now)) if request.page_token else first
+
+
+def list_tasks(store: TaskStore, listing: Listing, request: ListTasksRequest, now: int) -> ListTasksResponse:
+    """Return the next page of a list. The total is counted for the first page, and carried on in the token."""
+    size = DEFAULT_PAGE_SIZE if request.page_size is UNSET else request.page_size
+    if listing.place:
+        cursor, total = listing.place.cursor, listing.place.total
     else:
-        cursor, total = None, store.count(owner, wanted)
-    tasks, behind = _fill(store, store.page(owner, wanted, cursor, size), request)
-    token = make_token(Place(behind, total, now), list_name) if behind else ""
+        cursor, total = None, store.count(listing.owner, listing.wanted)
+    tasks, behind = _fill(store, store.page(listing.owner, listing.wanted, cursor, size), request)
+    token = make_token(Place(behind, total, now), listing.name) if behind else ""
     return ListTasksResponse(tasks=tasks, next_page_token=token, page_size=size, total_size=total)
 
 

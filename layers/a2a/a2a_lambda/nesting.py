@@ -2,8 +2,9 @@
 
 from typing import Any, Final
 
-MAX_NESTING: Final = 100
-"""Levels of objects and arrays in a request, as in protobuf's own JSON parsers."""
+MAX_NESTING: Final = 90
+"""Levels of objects and arrays in a request, and in what an agent gives. Protobuf's own JSON parsers read 100, and
+an answer wraps what it carries in some more."""
 
 
 def nests_deeper(content: bytes, value: Any, levels: int) -> bool:

@@ -23,14 +23,12 @@ METRICS_DISABLED: Final = "POWERTOOLS_METRICS_DISABLED"
 """Powertools' own switch, which the local gateway sets: nobody reads metrics off a terminal."""
 
 
-def report(
-    logger: Logger, answer: Answer, tally: Tally, *, caller: str, duration_ms: float, correlation_id: str
-) -> None:
+def report(logger: Logger, answer: Answer, tally: Tally, *, duration_ms: float, correlation_id: str) -> None:
     """Write down what came of a request. The correlation id is API Gateway's name for the request."""
     logger.info(
         "request",
         method=answer.method,
-        caller=caller,
+        caller=tally.caller,
         task_id=tally.task_id,
         outcome=answer.outcome,
         status=answer.status,

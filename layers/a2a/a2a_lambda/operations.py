@@ -16,7 +16,7 @@ from a2a_lambda import tally, task, turns
 from a2a_lambda.agent import Agent, Turn
 from a2a_lambda.capabilities import check_content, check_extensions, input_modes
 from a2a_lambda.errors import InternalError, TaskNotFoundError, UnavailableError
-from a2a_lambda.listing import list_tasks
+from a2a_lambda.listing import list_tasks, read_listing
 from a2a_lambda.model import (
     CancelTaskRequest,
     GetTaskRequest,
@@ -30,7 +30,7 @@ from a2a_lambda.model import (
 )
 from a2a_lambda.outcome import TERMINAL, Outcome
 from a2a_lambda.presentation import present
-from a2a_lambda.retries import message_key, task_id_for
+from a2a_lambda.retries import first_id, message_key
 from a2a_lambda.store import ConflictError, TaskStore
 from a2a_lambda.task import DirectReply, Head, Limits
 from a2a_lambda.timestamps import format_timestamp
@@ -119,8 +119,10 @@ class Operations:
         Raises:
             InvalidParamsError: the page token is not one of this list.
         """
+        now = self._world.clock()
+        listing = read_listing(call.owner, request, now)
         check_extensions(self._agent.card, call.extensions)
-        return list_tasks(self._store, call.owner, request, self._world.clock())
+        return list_tasks(self._store, listing, request, now)
 
     def cancel_task(self, request: CancelTaskRequest, call: Call) -> Task:
         """Cancel a task at once, whatever its turn is doing (§3.1.5).
@@ -133,7 +135,7 @@ class Operations:
         head = self._existing(request.id, call)
         # Read before it counts: a cancellation that counted is not answered with an error.
         shown = self._present(head, UNSET)
-        canceled = self._store.cancel(call.owner, request.id, self._world.clock())
+        canceled = self._store.cancel(head, self._world.clock())
         tally.current().finished.append(canceled.state.value)
         if canceled.revision != head.revision + 1:
             return self._present(canceled, UNSET)
@@ -169,8 +171,12 @@ class Operations:
         return shown
 
     def _count(self, commit: Callable[[], None], following: Head) -> None:
+        """Make a write count. It is tried once more where the store does not answer: its own call knows its write."""
         try:
-            commit()
+            try:
+                commit()
+            except UnavailableError:
+                commit()
         except ConflictError:
             tally.current().conflicts += 1
             raise
@@ -183,22 +189,33 @@ class Operations:
 
     def _start(self, request: SendMessageRequest, call: Call) -> SendMessageResponse:
         """Begin a task, or answer from what this very message has come to already."""
-        if not self._window:
-            return self._begin(self._world.new_id(), request, call)
         key = message_key(request.message)
+        context_id = request.message.context_id or self._world.new_id()
+        outcome: Outcome | None = None
+
+        def take(task_id: str) -> SendMessageResponse:
+            """Take the first turn under an id. What a read-only agent made of it serves under another as well."""
+            nonlocal outcome
+            message = replace(request.message, task_id=task_id, context_id=context_id)
+            now = self._world.clock()
+            begun = task.begin(owner=call.owner, message=message, key=key, now=now, deadline=_deadline(now, call))
+            if not self._agent.read_only:
+                return self._claim(None, begun, message, request, call)
+            outcome = outcome or self._run(None, begun, message, request, call)
+            return self._keep(None, begun, outcome, request)
+
+        task_id = first_id(call.owner, key) if self._window else self._world.new_id()
         try:
-            return self._begin(task_id_for(call.owner, key), request, call)
+            return take(task_id)
         except ConflictError as conflict:
-            if self._is_recent(conflict.current):
-                return self._repeat(conflict.current, request, call)
-        step = self._world.clock() // self._window
-        earlier = self._store.begun(call.owner, task_id_for(call.owner, key, step - 1))
-        if self._is_recent(earlier):
-            return self._repeat(earlier, request, call)
-        try:
-            return self._begin(task_id_for(call.owner, key, step), request, call)
-        except ConflictError as conflict:
-            return self._repeat(conflict.current, request, call)
+            begun = conflict.current
+        if not self._is_recent(begun):
+            again_id = self._store.begin_again(call.owner, task_id, self._world.new_id())
+            try:
+                return take(again_id)
+            except ConflictError as conflict:
+                begun = conflict.current
+        return self._repeat(begun, request, call)
 
     def _is_recent(self, begun: Head | DirectReply | None) -> bool:
         return begun is not None and self._world.clock() < begun.created_at + self._window
@@ -210,13 +227,6 @@ class Operations:
         if isinstance(begun, DirectReply):
             return SendMessageResponse(message=msgspec.json.decode(begun.content, type=Message))
         return self._answer(begun, request, call)
-
-    def _begin(self, task_id: str, request: SendMessageRequest, call: Call) -> SendMessageResponse:
-        context_id = request.message.context_id or self._world.new_id()
-        message = replace(request.message, task_id=task_id, context_id=context_id)
-        key, now = message_key(request.message), self._world.clock()
-        begun = task.begin(owner=call.owner, message=message, key=key, now=now, deadline=_deadline(now, call))
-        return self._take_turn(None, begun, message, request, call)
 
     def _continue(self, request: SendMessageRequest, call: Call) -> SendMessageResponse:
         """Take the next turn of a task. Who loses a race looks at the task again, and at the rules."""
@@ -240,7 +250,7 @@ class Operations:
         raise TaskNotFoundError
 
     def _take_turn(
-        self, previous: Head | None, begun: Head, message: Message, request: SendMessageRequest, call: Call
+        self, previous: Head, begun: Head, message: Message, request: SendMessageRequest, call: Call
     ) -> SendMessageResponse:
         """Run the agent on a turn and make the result count.
 
@@ -250,9 +260,23 @@ class Operations:
         Raises:
             ConflictError: the task is no longer at `previous`, and an acting agent has not run.
         """
-        claims = not self._agent.read_only
-        if claims:
-            self._commit(previous, begun)
+        if not self._agent.read_only:
+            return self._claim(previous, begun, message, request, call)
+        return self._keep(previous, begun, self._run(previous, begun, message, request, call), request)
+
+    def _claim(
+        self, previous: Head | None, begun: Head, message: Message, request: SendMessageRequest, call: Call
+    ) -> SendMessageResponse:
+        """Take an acting agent's turn."""
+        self._commit(previous, begun)
+        outcome = self._run(previous, begun, message, request, call)
+        finished = task.finish(begun, outcome, now=self._world.clock())
+        history_length = request.configuration.history_length
+        return SendMessageResponse(task=self._commit_claimed(begun, finished, history_length, call))
+
+    def _run(
+        self, previous: Head | None, begun: Head, message: Message, request: SendMessageRequest, call: Call
+    ) -> Outcome:
         outcome = Outcome(
             message,
             max_artifact_bytes=self._limits.max_artifact_bytes,
@@ -260,13 +284,17 @@ class Operations:
             new_id=self._world.new_id,
         )
         turns.run(self._agent, self._turn(previous, begun, message, request, call), outcome)
-        if outcome.is_reply and outcome.status_message and not previous and not claims:
+        return outcome
+
+    def _keep(
+        self, previous: Head | None, begun: Head, outcome: Outcome, request: SendMessageRequest
+    ) -> SendMessageResponse:
+        """Keep what a read-only agent made of a turn: a direct reply, or the task."""
+        if outcome.is_reply and outcome.status_message and previous is None:
             return SendMessageResponse(message=self._keep_reply(begun, outcome.status_message))
         finished = task.finish(begun, outcome, now=self._world.clock())
-        history_length = request.configuration.history_length
-        if claims:
-            return SendMessageResponse(task=self._commit_claimed(begun, finished, history_length, call))
-        return SendMessageResponse(task=self._commit_shown(previous, finished, history_length))
+        shown = self._commit_shown(previous, finished, request.configuration.history_length)
+        return SendMessageResponse(task=shown)
 
     def _commit_claimed(self, begun: Head, finished: Head, history_length: int | UnsetType, call: Call) -> Task:
         """Return the task after its claimed turn: as finished, or as whoever ended it meanwhile left it.

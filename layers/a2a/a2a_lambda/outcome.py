@@ -21,9 +21,6 @@ CLOSING: Final = TERMINAL | INTERRUPTED
 REPORTABLE: Final = frozenset(TaskState) - {TaskState.SUBMITTED, TaskState.CANCELED}
 """The states that an agent may report: what is left belongs to the server and to the caller."""
 
-MAX_AGENT_NESTING: Final = MAX_NESTING - 10
-"""Levels of objects and arrays in what an agent gives. An answer wraps it in some more."""
-
 T = TypeVar("T")
 
 
@@ -73,7 +70,7 @@ class Outcome:
                 that it needs, or holds what JSON cannot.
             OutputTooLargeError: it is more than the task may hold.
         """
-        if self.state in CLOSING:
+        if self.is_closed:
             raise InvalidAgentResponseError(f"an update after {self.state.value}")
         match update:
             case ArtifactUpdate():
@@ -92,13 +89,18 @@ class Outcome:
 
     def close(self) -> None:
         """Complete the task if the agent ended without a final update."""
-        if self.state not in CLOSING:
+        if not self.is_closed:
             self.state, self.status_message = TaskState.COMPLETED, None
 
     def fail(self, reason: str) -> None:
         """Fail the task for a reason that is the server's to give; artifacts given so far stay."""
         self.state, self.is_reply = TaskState.FAILED, False
         self.status_message = self._message_of([Part(text=reason)])
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether an update has closed the turn."""
+        return self.state in CLOSING
 
     @property
     def messages(self) -> list[Message]:
@@ -183,8 +185,8 @@ def _copied(value: T, parts: Iterable[Part]) -> tuple[T, int]:
         copy = msgspec.json.decode(content, type=type(value))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidAgentResponseError(f"a value that JSON cannot hold: {type(error).__name__}") from error
-    if nests_deeper(content, plain, MAX_AGENT_NESTING):
-        raise InvalidAgentResponseError(f"more than {MAX_AGENT_NESTING} levels of objects and arrays")
+    if nests_deeper(content, plain, MAX_NESTING):
+        raise InvalidAgentResponseError(f"more than {MAX_NESTING} levels of objects and arrays")
     if _has_no_number(plain):
         raise InvalidAgentResponseError("a number that JSON cannot hold")
     if any(sum(getattr(part, name) is not UNSET for name in Part.ONEOF) != 1 for part in parts):

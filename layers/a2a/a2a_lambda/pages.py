@@ -19,6 +19,10 @@ TOKEN_LIFETIME: Final = 24 * 3600 * 1000
 """How long a token can be used, in milliseconds."""
 
 
+CLOCK_SKEW: Final = 5 * 60 * 1000
+"""How far in the future a token may have been made, by the clock of another instance, in milliseconds."""
+
+
 class Place(Struct, frozen=True, array_like=True):
     """A place in a list: after which entry to go on, and how many entries the list had at its first page."""
 
@@ -51,7 +55,7 @@ def read_token(token: str, list_name: str, now: int) -> Place:
     place = decoded.place
     if make_token(place, list_name) != token:
         raise InvalidParamsError.at("pageToken", "is not a page token of this list, with these filters")
-    if not 0 <= now - place.issued_at < TOKEN_LIFETIME:
+    if not -CLOCK_SKEW <= now - place.issued_at < TOKEN_LIFETIME:
         raise InvalidParamsError.at("pageToken", "is older than 24 hours; start again without a token")
     return place
 

@@ -1,8 +1,9 @@
 """Rate limits across instances: a token bucket a subject, in the callers' table.
 
 A bucket is one number: the time at which it is full again (the generic cell rate algorithm). An instance leases
-several tokens with one write and hands them out itself, so that a busy caller costs few writes; what a lease says of
-the bucket tells the instance how long to refuse without asking.
+tokens with one write and hands them out itself. It begins with one at a time, since on Lambda a caller's requests
+may each meet another instance; the more it hands out, the more it leases, so that a busy caller costs few writes.
+What a lease says of the bucket tells the instance how long to refuse without asking.
 
 When the table does not answer, requests pass: a limit is no reason to be down. The log says so.
 """
@@ -20,8 +21,14 @@ from a2a_lambda.tables import RefusedError, Table, number
 
 log: Final = logging.getLogger("a2a.rates")
 
-LEASES: Final = range(5, 11)
-"""Tokens a write: a tenth of the burst within these bounds, so that instances do not keep it from one another."""
+LARGEST_LEASE: Final = 10
+"""Tokens a write, at most."""
+
+SMALLEST_OF_MANY: Final = 5
+"""Tokens that a write must bring to an instance that hands out many."""
+
+GROWTH_MICROSECONDS: Final = 10_000_000
+"""A lease that is handed out within this time is followed by one of twice its size."""
 
 LEASE_MICROSECONDS: Final = 60_000_000
 """How long an instance may hand out what it has leased."""
@@ -35,12 +42,18 @@ ENTRY: Final = "rate"
 
 
 class _Bucket(Struct):
-    """What an instance knows of a subject, in microseconds since the epoch."""
+    """What an instance knows of a subject. Times are microseconds since the epoch."""
 
     tokens: int = 0
-    leased_until: int = 0
-    refused_until: int = 0
+    lease: int = 0
+    """How many tokens the last lease had."""
+    leased_at: int = 0
     full_at: int = 0
+    """When the bucket in the table is full again, as far as is known."""
+    empty_until: int = 0
+    """When the bucket in the table has a token again, as far as is known."""
+    refused_until: int = 0
+    """How long the subject has been told to wait."""
 
 
 class TableLimiter:
@@ -50,8 +63,8 @@ class TableLimiter:
         """Args: the clock gives milliseconds since the epoch."""
         self._table = table
         self._interval = round(1_000_000 / per_second)
-        self._burst = burst
-        self._lease = min(burst, LEASES[-1], max(LEASES[0], burst // 10))
+        self._room = burst * self._interval
+        self._largest_lease = max(1, min(LARGEST_LEASE, burst // 2))
         self._clock = clock
         self._buckets: dict[str, _Bucket] = {}
         self._lock = Lock()
@@ -65,7 +78,7 @@ class TableLimiter:
         bucket = self._buckets.get(subject)
         now = self._now()
         if bucket and not bucket.tokens and now < bucket.refused_until:
-            raise _limited(bucket.refused_until - now)
+            raise RateLimitedError(_seconds(bucket.refused_until - now))
 
     def take(self, subject: str) -> None:
         """Count one more.
@@ -76,63 +89,90 @@ class TableLimiter:
         with self._lock:
             bucket = self._bucket(subject)
             now = self._now()
-            if now >= bucket.leased_until:
+            if now >= bucket.leased_at + LEASE_MICROSECONDS:
                 bucket.tokens = 0
             if not bucket.tokens:
                 self.check(subject)
                 try:
-                    self._lease_tokens(subject, bucket, now)
+                    self._lease(subject, bucket, now)
                 except UnavailableError:
                     log.warning("rate limit not applied: its table does not answer")
                     tally.current().unlimited += 1
                     return
             bucket.tokens -= 1
 
-    def _lease_tokens(self, subject: str, bucket: _Bucket, now: int) -> None:
-        """Lease tokens from the bucket in the table, or learn how long it stays too empty for that."""
-        price, room = self._lease * self._interval, self._burst * self._interval
-        try:
-            bucket.full_at = self._charge(subject, price, now, now + room - price, is_idle=bucket.full_at <= now)
-        except RefusedError as refused:
-            bucket.full_at = int(refused.current["full_at"]["N"])
-            bucket.refused_until = bucket.full_at + price - room
-            raise _limited(bucket.refused_until - now) from refused
-        bucket.tokens, bucket.leased_until = self._lease, now + LEASE_MICROSECONDS
-        bucket.refused_until = bucket.full_at + price - room
-
-    def _charge(self, subject: str, price: int, now: int, latest: int, *, is_idle: bool) -> int:
-        """Move the time at which the bucket is full by a price, from now on if it is full already.
-
-        Whether it is full is guessed first, and known when the guess was wrong.
+    def _lease(self, subject: str, bucket: _Bucket, now: int) -> None:
+        """Lease tokens from the bucket in the table, or learn how long it stays empty.
 
         Raises:
-            RefusedError: the bucket is full only after `latest`.
+            RateLimitedError: it is empty.
+        """
+        if now < bucket.empty_until:
+            raise self._refusal(bucket, now)
+        grows = now < bucket.leased_at + GROWTH_MICROSECONDS
+        wanted = max(1, min(self._largest_lease, 2 * bucket.lease)) if grows else 1
+        needed = SMALLEST_OF_MANY if grows and bucket.lease >= SMALLEST_OF_MANY else 1
+        leased, bucket.full_at = self._charge(subject, range(needed, wanted + 1), now, bucket.full_at)
+        bucket.empty_until = bucket.full_at + needed * self._interval - self._room
+        if not leased:
+            raise self._refusal(bucket, now)
+        bucket.tokens = bucket.lease = leased
+        bucket.leased_at = now
+
+    def _refusal(self, bucket: _Bucket, now: int) -> RateLimitedError:
+        """Return the refusal of a subject whose bucket is empty, and remember it for as long as it says.
+
+        That is whole seconds, unless the bucket would be half full before they are over: tokens must not go to waste.
+        """
+        told = min(_seconds(bucket.empty_until - now) * 1_000_000, self._room // 2)
+        bucket.refused_until = max(bucket.empty_until, now + told)
+        return RateLimitedError(_seconds(bucket.refused_until - now))
+
+    def _charge(self, subject: str, wanted: range, now: int, full_at: int) -> tuple[int, int]:
+        """Take tokens out of the bucket: as many as there are within the range that is wanted.
+
+        How full it is is guessed first, from what is known, and looked at when the guess was wrong.
+
+        Returns:
+            How many tokens were taken, 0 where there are too few, and when the bucket is full again.
+
+        Raises:
             UnavailableError: others kept changing it.
         """
         for _ in range(CHARGE_ATTEMPTS):
-            values = {":now": number(now)}
-            if is_idle:
-                new, condition = ":new", "attribute_not_exists(full_at) OR full_at <= :now"
-                values[":new"] = number(now + price)
-            else:
-                new, condition = "full_at + :price", "full_at > :now AND full_at <= :latest"
-                values |= {":price": number(price), ":latest": number(latest)}
+            is_full = full_at <= now
+            there = (now + self._room - max(full_at, now)) // self._interval
+            tokens = min(wanted[-1], there)
+            if tokens not in wanted:
+                return 0, full_at
             try:
-                charged = self._table.update(
-                    {"subject": {"S": subject}, "entry": {"S": ENTRY}},
-                    UpdateExpression=f"SET full_at = {new}, expires_at = :expires_at",
-                    ConditionExpression=condition,
-                    ExpressionAttributeValues={**values, ":expires_at": number(latest // 1_000_000 + EXPIRY_SECONDS)},
-                    ReturnValues="UPDATED_NEW",
-                )
+                return tokens, self._update(subject, tokens * self._interval, now, is_full=is_full)
             except RefusedError as refused:
                 full_at = int(refused.current.get("full_at", number(0))["N"])
-                if full_at > latest:
-                    raise
-                is_idle = full_at <= now
-            else:
-                return int(charged["full_at"]["N"])
         raise UnavailableError
+
+    def _update(self, subject: str, price: int, now: int, *, is_full: bool) -> int:
+        """Put off the time at which the bucket is full by a price, and return it.
+
+        Raises:
+            RefusedError: the bucket is not full, or it is, or there is too little in it.
+        """
+        latest = now + self._room - price
+        values = {":now": number(now), ":expires_at": number(latest // 1_000_000 + EXPIRY_SECONDS)}
+        if is_full:
+            new, condition = ":new", "attribute_not_exists(full_at) OR full_at <= :now"
+            values[":new"] = number(now + price)
+        else:
+            new, condition = "full_at + :price", "full_at > :now AND full_at <= :latest"
+            values |= {":price": number(price), ":latest": number(latest)}
+        charged = self._table.update(
+            {"subject": {"S": subject}, "entry": {"S": ENTRY}},
+            UpdateExpression=f"SET full_at = {new}, expires_at = :expires_at",
+            ConditionExpression=condition,
+            ExpressionAttributeValues=values,
+            ReturnValues="UPDATED_NEW",
+        )
+        return int(charged["full_at"]["N"])
 
     def _bucket(self, subject: str) -> _Bucket:
         if subject not in self._buckets:
@@ -145,5 +185,6 @@ class TableLimiter:
         return self._clock() * 1000
 
 
-def _limited(microseconds: int) -> RateLimitedError:
-    return RateLimitedError(max(1, -(-microseconds // 1_000_000)))
+def _seconds(microseconds: int) -> int:
+    """Return a time in whole seconds, rounded up, at least one."""
+    return max(1, -(-microseconds // 1_000_000))

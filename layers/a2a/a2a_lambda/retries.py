@@ -2,8 +2,8 @@
 
 The id of a new task is made from its caller and its first message. So the write that creates the task is also the
 one that finds out whether a copy of the message was faster, and whoever carries on after a crash carries on with
-the same id. A message that comes again after the window is a new one: its id is made from the time too, in steps
-of the window, since its first id is taken.
+the same id. A message that comes again after the window is a new one, though its id is taken: an item beside the
+old task then says the new id (`store.TaskStore.begin_again`).
 
 For a message to a task that exists the store remembers which it has (`store.TaskStore.find`).
 """
@@ -26,13 +26,7 @@ def message_key(message: Message) -> str:
     return urlsafe_b64encode(digest[:KEY_BYTES]).decode().rstrip("=")
 
 
-def task_id_for(owner: str, key: str, step: int | None = None) -> str:
-    """Return the id of the task that an owner's message begins: a UUID of version 8 (RFC 9562 §5.8).
-
-    Args:
-        owner: the owner.
-        key: the message's key.
-        step: the time in windows, where the message has begun a task in an earlier window.
-    """
-    digest = hashlib.sha256(msgspec.json.encode([owner, key, step])).hexdigest()
+def first_id(owner: str, key: str) -> str:
+    """Return the id of the task that an owner's message begins: a UUID of version 8 (RFC 9562 §5.8)."""
+    digest = hashlib.sha256(msgspec.json.encode([owner, key])).hexdigest()
     return f"{digest[:8]}-{digest[8:12]}-8{digest[13:16]}-8{digest[17:20]}-{digest[20:32]}"

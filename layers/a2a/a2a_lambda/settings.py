@@ -64,10 +64,10 @@ class RpcSettings(Struct, frozen=True, kw_only=True):
     """The most parts of a message from a client."""
     max_text_chars: Annotated[int, Meta(ge=1)] = 50_000
     """The longest text of a part of a message from a client, in characters."""
-    max_messages: Annotated[int, Meta(ge=1)] = 1000
+    max_messages: Annotated[int, Meta(ge=2)] = 1000
     """The most messages of a task: the client's, and the agent's questions."""
     max_artifact_bytes: Annotated[int, Meta(ge=1, le=4_194_304)] = 1_048_576
-    """The largest artifact, as JSON."""
+    """The largest artifact, as JSON, as one turn gives it."""
     max_task_bytes: Annotated[int, Meta(ge=1, le=4_194_304)] = 4_194_304
     """The most that a task's artifacts and its status message may have together, as JSON."""
     rate_per_second: Annotated[int, Meta(ge=1)] = 20

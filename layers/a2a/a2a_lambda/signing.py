@@ -37,6 +37,9 @@ NOT_CACHED: Final = {"cache-control": "no-store"}
 RETRY_MS: Final = 10_000
 """How long a key that could not be used is left alone, so that a broken one costs neither time nor requests."""
 
+PATIENCE_MS: Final = 2_500
+"""How long the keys are waited for, of the five seconds that the function has: those not asked by then are left out."""
+
 CACHED_CARDS: Final = 16
 """Cards whose signatures are kept: there is one for each origin at which callers reach the server."""
 
@@ -106,7 +109,8 @@ class Signer:
 
         A key that cannot be read is left out, and what is then incomplete not kept.
         """
-        keys = [key for name in self._names if (key := self._key_if_any(name))]
+        enough = self._clock() + PATIENCE_MS
+        keys = [key for name in self._names if self._clock() < enough and (key := self._key_if_any(name))]
         if not keys:
             headers = {"content-type": "application/json", "retry-after": str(RETRY_MS // 1000), **NOT_CACHED}
             return 503, b'{"message":"Service Unavailable"}', headers

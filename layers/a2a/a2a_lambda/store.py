@@ -58,8 +58,11 @@ class TaskStore(Protocol):
     def read(self, owner: str, task_id: str) -> Head | None:
         """Return the task as last written (never an older state), or None where it does not exist."""
 
-    def begun(self, owner: str, task_id: str) -> Head | DirectReply | None:
-        """Return what the message has come to whose task has this id: a task, a direct reply, or nothing."""
+    def begin_again(self, owner: str, first_id: str, candidate_id: str) -> str:
+        """Return the id under which a message begins a task again, whose first id is taken since before the window.
+
+        All copies of the message get the same id within the window: that of the first.
+        """
 
     def keep_reply(self, reply: DirectReply) -> None:
         """Keep a direct reply, for as long as a copy of its message may come.
@@ -78,11 +81,11 @@ class TaskStore(Protocol):
         `previous` says that the task is new. The call raises ConflictError where the task is no longer there.
         """
 
-    def cancel(self, owner: str, task_id: str, now: int) -> Head:
+    def cancel(self, head: Head, now: int) -> Head:
         """Cancel the task whatever it is doing, and return it.
 
         Raises:
-            TaskNotFoundError: it does not exist.
+            TaskNotFoundError: it is gone.
             TaskNotCancelableError: it is finished.
         """
 

@@ -12,6 +12,8 @@ from msgspec import Struct, field
 class Tally(Struct):
     """The counts of one request."""
 
+    caller: str = ""
+    """The owner that calls, as soon as that is known."""
     calls: int = 0
     """Calls of DynamoDB."""
     units: float = 0.0

@@ -76,6 +76,8 @@ class Head(Struct, frozen=True, kw_only=True):
     message_count: int = 1
     deadline: int | None = None
     """When a running turn is given up for dead. Set exactly while a turn runs."""
+    retention: int = 0
+    """How long the task is kept after its last change of state, in seconds: the store's setting when it was created."""
     write: str = ""
     """The id of the write that kept it, for the store."""
 
@@ -121,9 +123,9 @@ def admit(head: Head, message: Message, now: int, limits: Limits) -> None:
         raise UnsupportedOperationError(f"The task is busy ({state}); send the message when it is done", state=state)
     if now >= head.created_at + MESSAGE_WINDOW:
         raise UnsupportedOperationError("The task is older than 30 days and takes no more messages", state=state)
-    if head.message_count >= limits.max_messages:
+    if head.message_count + 2 > limits.max_messages:
         raise UnsupportedOperationError(
-            f"The task has {limits.max_messages} messages, as many as it may have", state=state
+            f"The task may have {limits.max_messages} messages, and has no room for one and its answer", state=state
         )
 
 

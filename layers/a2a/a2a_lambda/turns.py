@@ -9,6 +9,10 @@ from a2a_lambda.errors import InvalidAgentResponseError, UnavailableError
 from a2a_lambda.outcome import Outcome, OutputTooLargeError
 
 AGENT_FAILED: Final = "The agent could not finish this task."
+OUT_OF_TIME: Final = "The agent did not finish this task in the time that a request has."
+
+LAST_SECONDS: Final = 2.0
+"""What is kept of a function's time to write down how a turn ended."""
 
 log: Final = logging.getLogger("a2a.turns")
 
@@ -29,6 +33,10 @@ def run(agent: Agent, turn: Turn, outcome: Outcome) -> None:
     try:
         for update in agent.respond(turn):
             outcome.apply(update)
+            if not outcome.is_closed and turn.seconds_left() < LAST_SECONDS:
+                log.error("the agent ran out of time", extra=task)
+                outcome.fail(OUT_OF_TIME)
+                return
     except InvalidAgentResponseError as error:
         log.error("invalid agent response: %s", error.message, extra=task)  # noqa: TRY400 - not a fault of ours
         outcome.fail(AGENT_FAILED)
@@ -40,7 +48,8 @@ def run(agent: Agent, turn: Turn, outcome: Outcome) -> None:
             raise
         log.exception("the store did not answer the agent", extra=task)
         outcome.fail(AGENT_FAILED)
-    except (Exception, SystemExit):
+    except BaseException:
+        # Also what is no Exception: sys.exit() in an agent, a canceled asyncio task. It ends the turn, not the server.
         log.exception("the agent raised", extra=task)
         outcome.fail(AGENT_FAILED)
     else:
