@@ -93,7 +93,7 @@ def check_answer(event: Event, answer: Answer) -> None:
     route = event.get("routeKey")
     if route == "GET /.well-known/agent-card.json" and answer["statusCode"] == 200:
         check_message(a2a_pb2.AgentCard, read(body_of(answer)))
-    elif route == "POST /a2a":
+    elif route in {"POST /a2a", "POST /a2a/{proxy+}"} and answer["statusCode"] != 404:
         check_rpc(body_of(event), answer["statusCode"], body_of(answer))
 
 

@@ -15,6 +15,7 @@ import msgspec
 import pytest
 
 from tests.integration.tables import session
+from tests.schema import checked
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 AWS_DOMAIN: Final = "abc123.execute-api.us-east-1.amazonaws.com"
@@ -59,7 +60,7 @@ def load(name: str, environ: Mapping[str, str], monkeypatch: pytest.MonkeyPatch)
     spec.loader.exec_module(module)
     _log_to_standard_output(given["POWERTOOLS_SERVICE_NAME"], monkeypatch)
     handler: Handler = module.handler
-    return handler
+    return checked(handler)
 
 
 def _log_to_standard_output(service: str, monkeypatch: pytest.MonkeyPatch) -> None:
