@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import botocore.session
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+from a2a_lambda import clients
 from a2a_lambda.signing import SigningUnavailableError
 
 if TYPE_CHECKING:
@@ -51,8 +51,7 @@ class Kms:
 
 def connect(endpoint: str) -> Kms:
     """Return KMS; the endpoint is a URL, or "" for the region's own."""
-    session = botocore.session.get_session()
-    return Kms(session.create_client("kms", endpoint_url=endpoint or None, config=CLIENT_CONFIG))
+    return Kms(clients.client("kms", endpoint, CLIENT_CONFIG))
 
 
 @contextmanager
