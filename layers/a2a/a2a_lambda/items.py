@@ -152,6 +152,7 @@ def read_head(item: Item) -> Head:
         artifact_bytes=int(item["artifact_bytes"]["N"]),
         message_count=int(item["message_count"]["N"]),
         deadline=int(item["deadline"]["N"]) if "deadline" in item else None,
+        retention=int(item["retention"]["N"]),
         write=item["write"]["S"],
         **contents,
     )
