@@ -82,12 +82,17 @@ def ask(client: Caller, **fields: Any) -> Json:
 # What works
 
 
-def test_the_card_that_a_client_reads_is_the_one_that_is_served(client: Caller, gateway: Command) -> None:
-    served = read(httpx.get(f"{gateway.gateway}/.well-known/agent-card.json").content)
+@pytest.mark.parametrize("serving", ["gateway", "guarded"])
+def test_the_card_that_a_client_reads_is_the_one_that_is_served(
+    connect: Connect, serving: str, request: pytest.FixtureRequest
+) -> None:
+    origin = request.getfixturevalue(serving).gateway
+    served = read(httpx.get(f"{origin}/.well-known/agent-card.json").content)
+    card = connect(origin).card
 
     check_message(a2a_pb2.AgentCard, served)
-    assert without_empty(client.card) == without_empty(served)
-    assert client.card["supportedInterfaces"][0]["url"] == f"{gateway.gateway}/a2a"
+    assert without_empty(card) == without_empty(served)
+    assert card["supportedInterfaces"][0]["url"] == f"{origin}/a2a"
 
 
 def without_empty(card: Json) -> Json:
