@@ -1,6 +1,7 @@
 """The official clients, Python's and JavaScript's, as one: what differs between them is in here."""
 
 import asyncio
+import fcntl
 import json
 import shutil
 import subprocess
@@ -21,6 +22,7 @@ from google.protobuf.message import Message
 Json = Any
 
 JAVASCRIPT: Final = Path(__file__).parent / "javascript"
+LOCK: Final = JAVASCRIPT / "package-lock.json"
 INSTALLED: Final = JAVASCRIPT / "node_modules" / ".package-lock.json"
 NODE_VERSION: Final = 20
 NO_NETWORK: Final = ("EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ENETUNREACH", "ENOTCACHED", "ENOTFOUND", "ETIMEDOUT")
@@ -181,13 +183,19 @@ def _node_with_sdk() -> str:
     version = subprocess.run([node, "--version"], capture_output=True, text=True, check=True).stdout
     if int(version.lstrip("v").partition(".")[0]) < NODE_VERSION:
         pytest.skip(f"needs Node {NODE_VERSION} or newer, and this is {version.strip()}")
-    lock = JAVASCRIPT / "package-lock.json"
-    if not INSTALLED.exists() or INSTALLED.stat().st_mtime < lock.stat().st_mtime:
-        installation = subprocess.run([npm, "ci"], cwd=JAVASCRIPT, capture_output=True, text=True, check=False)
-        if installation.returncode and any(code in installation.stderr for code in NO_NETWORK):
-            pytest.skip("needs a network to install @a2a-js/sdk from")
-        assert installation.returncode == 0, installation.stderr
+    with LOCK.open() as locked:
+        fcntl.flock(locked, fcntl.LOCK_EX)  # several processes may test at once
+        _install(npm)
     return node
+
+
+def _install(npm: str) -> None:
+    if INSTALLED.exists() and INSTALLED.stat().st_mtime >= LOCK.stat().st_mtime:
+        return
+    installation = subprocess.run([npm, "ci"], cwd=JAVASCRIPT, capture_output=True, text=True, check=False)
+    if installation.returncode and any(code in installation.stderr for code in NO_NETWORK):
+        pytest.skip("needs a network to install @a2a-js/sdk from")
+    assert installation.returncode == 0, installation.stderr
 
 
 CLIENTS: Final = {"Python": python_clients, "JavaScript": javascript_clients}
