@@ -51,7 +51,8 @@ def new_task(
 
 def fill(tasks: Tasks, heads: Sequence[Head]) -> None:
     """Put tasks into the table, with fewer calls than one a task."""
-    written = [items.Writer(head, f"write-{head.task_id}", RETENTION_DAYS * 24 * 3600).head() for head in heads]
+    kept = [replace(head, retention=RETENTION_DAYS * 24 * 3600) for head in heads]
+    written = [items.Writer(head, f"write-{head.task_id}").head() for head in kept]
     with tasks.unobserved():
         Table(tasks.client, tasks.name).put_all(written)
 

@@ -33,6 +33,7 @@ def long_conversation(tasks: Tasks, turns: int) -> str:
     for at in range(0, turns - 1, 25):
         tasks.client.batch_write_item(RequestItems={tasks.name: puts[:-1][at : at + 25]})
     tasks.store().prepare(None, head)()
+    tasks.clock.advance(1)
     return head.task_id
 
 
@@ -127,6 +128,7 @@ def refused(served: Server, task_id: str) -> Callable[[], object]:
 def test_a_message_that_is_refused_is_one_read(tasks: Tasks) -> None:
     served = tasks.serve(yielding(api.completed()))
     task_id = served.task().id
+    tasks.clock.advance(1)
 
     assert tasks.calls_of(refused(served, task_id)) == ["BatchGetItem"]
 

@@ -75,6 +75,7 @@ def test_a_head_has_what_rules_index_and_expiry_need(tasks: Tasks) -> None:
         "status_order": {"S": f"2026-09-21T14:13:20.000Z#{head.task_id}"},
         "created_at": {"N": str(NOON)},
         "expires_at": {"N": str(NOON_SECONDS + RETENTION_DAYS * DAY_SECONDS)},
+        "retention": {"N": str(RETENTION_DAYS * DAY_SECONDS)},
         "revision": {"N": "2"},
         "turn": {"N": "1"},
         "message_key": {"S": head.message_key},
@@ -99,7 +100,9 @@ def test_a_canceled_task_has_no_deadline_and_expires_anew(tasks: Tasks) -> None:
     head = begun()
     store = tasks.store()
     store.prepare(None, head)()
-    store.cancel(head.owner, head.task_id, NOON + DAY)
+    kept = store.read(head.owner, head.task_id)
+    assert kept is not None
+    store.cancel(kept, NOON + DAY)
     item = tasks.items(head.task_id)["head"]
 
     assert "deadline" not in item

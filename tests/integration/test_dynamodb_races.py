@@ -165,10 +165,8 @@ def test_an_acting_agent_that_finds_the_task_claimed_does_not_run(tasks: Tasks) 
 
 
 def test_two_readers_that_give_a_turn_up_at_once_tell_the_same(tasks: Tasks) -> None:
-    def respond(_turn: Turn) -> Updates:
-        raise KeyboardInterrupt
-
-    served, rival = tasks.serve(agent(respond, read_only=False)), rival_of(tasks, asking())
+    served, rival = tasks.serve(asking(read_only=False)), rival_of(tasks, asking())
+    tasks.before("PutItem", lambda: tasks.answer("PutItem", KeyboardInterrupt()))
     with pytest.raises(KeyboardInterrupt):
         served.send("first")
     task_id = only_task(tasks)

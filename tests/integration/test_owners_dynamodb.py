@@ -9,7 +9,7 @@ import pytest
 from a2a_lambda import agent as api
 from a2a_lambda.agent import Turn, Updates, artifact, completed, input_required, reply
 from a2a_lambda.jsonrpc import METHODS, Endpoint
-from a2a_lambda.retries import message_key, task_id_for
+from a2a_lambda.retries import first_id, message_key
 from tests.integration.tables import RETENTION_DAYS, Tasks
 from tests.unit.factories import DAY, OWNER, SECOND, VALIDATOR, Json, agent, hurried, message, send_params
 
@@ -37,8 +37,6 @@ def respond(turn: Turn) -> Updates:
     match turn.text:
         case "reply":
             yield reply("Hi!")
-        case "die":
-            raise KeyboardInterrupt
         case "done":
             yield artifact("secret")
             yield completed("secret")
@@ -70,13 +68,14 @@ class Asking:
             case "direct reply":
                 first = message("reply")
                 self.replies.send(first)
-                return task_id_for(OWNER, message_key(first))
+                return first_id(OWNER, message_key(first))
             case "running" | "overdue":
                 first = message("die")
+                self.tasks.before("PutItem", lambda: self.tasks.answer("PutItem", KeyboardInterrupt()))
                 with pytest.raises(KeyboardInterrupt):
                     self.server.send(first)
                 self.tasks.clock.advance(60 * SECOND if kind == "overdue" else 0)
-                return task_id_for(OWNER, message_key(first))
+                return first_id(OWNER, message_key(first))
             case "done" | "fail":
                 return self.server.task(message(kind, context_id="context-1")).id
         task_id = self.server.task(sent).id

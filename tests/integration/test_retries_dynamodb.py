@@ -16,7 +16,7 @@ from a2a_lambda.agent import Turn, Updates, artifact, completed, input_required,
 from a2a_lambda.errors import UnsupportedOperationError
 from a2a_lambda.model import Message, SendMessageRequest, TaskState
 from a2a_lambda.operations import Operations, World
-from a2a_lambda.retries import message_key, task_id_for
+from a2a_lambda.retries import first_id, message_key
 from a2a_lambda.store import ConflictError
 from a2a_lambda.task import Head
 from a2a_lambda.timestamps import now
@@ -111,7 +111,7 @@ def test_a_message_is_remembered_for_the_window(tasks: Tasks) -> None:
 
 def test_a_message_that_ended_the_task_is_remembered(tasks: Tasks) -> None:
     head = take_turn(tasks, asked(tasks), "m")
-    tasks.store().cancel(head.owner, head.task_id, tasks.clock.now)
+    tasks.store().cancel(head, tasks.clock.now)
 
     assert has(tasks, head, "m")
 
@@ -276,7 +276,7 @@ def test_a_retry_after_a_crash_before_the_write_makes_the_task_under_the_same_id
         served.task(message())
     made = served.task(message())
 
-    assert made.id == task_id_for(OWNER, message_key(message()))
+    assert made.id == first_id(OWNER, message_key(message()))
     assert served.list().total_size == 1
 
 
@@ -285,8 +285,7 @@ def test_a_retry_after_an_acting_agent_died_runs_nothing(tasks: Tasks) -> None:
 
     def respond(turn: Turn) -> Updates:
         runs.append(turn.text)
-        if turn.text:
-            raise KeyboardInterrupt
+        tasks.answer("PutItem", KeyboardInterrupt())
         yield completed()
 
     served = tasks.serve(agent(respond, read_only=False))
@@ -334,7 +333,7 @@ def test_a_direct_reply_is_repeated(tasks: Tasks) -> None:
 def test_a_direct_reply_is_no_task(tasks: Tasks, operation: str) -> None:
     served = tasks.serve(agent(lambda _turn: iter([reply("Hi!")])))
     served.send(message())
-    kept, missing = task_id_for(OWNER, message_key(message())), Ids()()
+    kept, missing = first_id(OWNER, message_key(message())), Ids()()
     carry_out: dict[str, Callable[[str], object]] = {
         "get": served.get,
         "cancel": served.cancel,
@@ -404,7 +403,7 @@ def test_two_hundred_copies_at_once_are_one_task(shared: Tasks, read_only: bool)
     operations = real(shared, served)
     answers = at_once(lambda _number: send(operations, message()), COPIES)
 
-    assert {answer.id for answer in answers} == {task_id_for(OWNER, message_key(message()))}
+    assert {answer.id for answer in answers} == {first_id(OWNER, message_key(message()))}
     assert {answer.status.state for answer in answers} == {TaskState.INPUT_REQUIRED}
     assert len({answer.context_id for answer in answers}) == 1
     assert len([item for item in shared.all_items() if item["entry"]["S"] == items.HEAD]) == 1
@@ -456,7 +455,7 @@ def test_direct_replies_at_once_are_the_same(shared: Tasks) -> None:
 
 def test_a_cancel_by_a_clock_behind_does_not_turn_the_time_of_the_state_back(tasks: Tasks) -> None:
     head = asked(tasks)
-    canceled = tasks.store().cancel(head.owner, head.task_id, head.status_at - 3600 * SECOND)
+    canceled = tasks.store().cancel(head, head.status_at - 3600 * SECOND)
 
     assert canceled.status_at == head.status_at
     assert read(tasks, head) == canceled
@@ -472,7 +471,7 @@ def test_a_cancel_against_turns_that_come_in_between_is_at_the_newest_time(tasks
         take_turn(tasks, head, "m")
 
     tasks.before("UpdateItem", turn)
-    canceled = tasks.store().cancel(head.owner, head.task_id, tasks.clock.now)
+    canceled = tasks.store().cancel(head, tasks.clock.now)
 
     assert canceled.status_at == tasks.clock.now
     assert canceled.state is TaskState.CANCELED

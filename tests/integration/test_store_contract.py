@@ -64,9 +64,9 @@ def conversation(kept: Kept, turns: int, *updates: api.Update) -> Head:
 
 
 def bare(head: Head | DirectReply | None) -> Head:
-    """Return what a task says, without the id of the write that kept it, which is the store's own."""
+    """Return what a task says, without what a store adds: its retention, and the id of the write that kept it."""
     assert isinstance(head, Head)
-    return replace(head, write="")
+    return replace(head, write="", retention=0)
 
 
 def take_turn(kept: Kept, head: Head, said: str, *updates: api.Update) -> Head:
@@ -149,7 +149,7 @@ def test_a_write_to_a_task_that_does_not_exist_is_a_conflict(kept: Kept) -> None
 @pytest.mark.parametrize("state", [TaskState.WORKING, TaskState.INPUT_REQUIRED, TaskState.AUTH_REQUIRED])
 def test_an_unfinished_task_is_canceled(kept: Kept, state: TaskState) -> None:
     head = kept.add(in_state(state))
-    canceled = kept.store.cancel(head.owner, head.task_id, NOON + 7)
+    canceled = kept.store.cancel(head, NOON + 7)
 
     assert bare(canceled) == replace(
         bare(head), state=TaskState.CANCELED, status_at=NOON + 7, revision=head.revision + 1, deadline=None
@@ -160,14 +160,14 @@ def test_an_unfinished_task_is_canceled(kept: Kept, state: TaskState) -> None:
 def test_what_was_said_with_the_state_goes_when_a_task_is_canceled(kept: Kept) -> None:
     head = kept.add(replace(begun(), status_message=b'{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"x"}]}'))
 
-    assert kept.store.cancel(head.owner, head.task_id, NOON).status_message is None
+    assert kept.store.cancel(head, NOON).status_message is None
 
 
 @pytest.mark.parametrize("state", [TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELED, TaskState.REJECTED])
 def test_a_finished_task_is_not_canceled(kept: Kept, state: TaskState) -> None:
     head = kept.add(in_state(state))
     with pytest.raises(TaskNotCancelableError) as refused:
-        kept.store.cancel(head.owner, head.task_id, NOON)
+        kept.store.cancel(head, NOON)
 
     assert refused.value.metadata == {"state": state.value}
     assert kept.read(head) == head
@@ -176,7 +176,7 @@ def test_a_finished_task_is_not_canceled(kept: Kept, state: TaskState) -> None:
 def test_a_foreign_task_is_not_canceled(kept: Kept) -> None:
     head = kept.add(in_state(TaskState.INPUT_REQUIRED))
     with pytest.raises(TaskNotFoundError):
-        kept.store.cancel("stranger", head.task_id, NOON)
+        kept.store.cancel(replace(head, owner="stranger"), NOON)
 
     assert kept.read(head) == head
 
@@ -184,7 +184,7 @@ def test_a_foreign_task_is_not_canceled(kept: Kept) -> None:
 @pytest.mark.parametrize("state", [TaskState.WORKING, TaskState.INPUT_REQUIRED])
 def test_a_turn_that_was_canceled_meanwhile_loses_its_write(kept: Kept, state: TaskState) -> None:
     head = kept.add(in_state(state))
-    canceled = kept.store.cancel(head.owner, head.task_id, NOON)
+    canceled = kept.store.cancel(head, NOON)
     with pytest.raises(ConflictError) as conflict:
         kept.store.prepare(head, replace(head, revision=head.revision + 1, state=TaskState.COMPLETED))()
 
@@ -192,11 +192,11 @@ def test_a_turn_that_was_canceled_meanwhile_loses_its_write(kept: Kept, state: T
 
 
 def test_a_task_that_does_not_exist_is_not_canceled(kept: Kept) -> None:
-    task_id = Ids()()
+    head = begun()
     with pytest.raises(TaskNotFoundError):
-        kept.store.cancel(OWNER, task_id, NOON)
+        kept.store.cancel(head, NOON)
 
-    assert kept.store.read(OWNER, task_id) is None
+    assert kept.store.read(OWNER, head.task_id) is None
 
 
 # Content
@@ -305,7 +305,7 @@ def test_a_task_is_gone_thirty_days_after_its_last_change(kept: Kept) -> None:
     kept.clock.now = NOON + 30 * DAY
     assert kept.store.read(head.owner, head.task_id) is None
     with pytest.raises(TaskNotFoundError):
-        kept.store.cancel(head.owner, head.task_id, kept.clock.now)
+        kept.store.cancel(head, kept.clock.now)
 
 
 def test_a_change_of_state_keeps_a_task_for_longer(kept: Kept) -> None:

@@ -140,7 +140,7 @@ def test_a_task_that_a_cancel_keeps_for_longer_lives_no_longer_than_its_turns(ke
     for _ in range(2):
         kept.clock.advance(25 * DAY)
         head = kept.read(head) if kept.clock.now > NOON + 30 * DAY else kept.turn(head, f"{kept.clock.now}")
-    canceled = kept.store.cancel(OWNER, head.task_id, kept.clock.now)
+    canceled = kept.store.cancel(head, kept.clock.now)
     kept.clock.now = NOON + 60 * DAY - SECOND
     assert kept.store.read(OWNER, canceled.task_id) == canceled
     kept.clock.now = NOON + 60 * DAY
@@ -194,8 +194,9 @@ def test_a_direct_reply_stands_in_the_way_of_a_task_and_of_another_reply(kept: K
         with pytest.raises(ConflictError) as conflict:
             write()
         assert conflict.value.current == first
-    assert kept.store.begun(OWNER, head.task_id) == first
-    assert kept.store.begun("stranger", head.task_id) is None
+    with pytest.raises(ConflictError) as conflict:
+        kept.store.prepare(None, replace(head, owner="stranger"))()
+    assert conflict.value.current is None
     assert kept.store.read(OWNER, head.task_id) is None
 
 
@@ -205,7 +206,7 @@ def test_a_task_stands_in_the_way_of_a_direct_reply(kept: Kept) -> None:
         kept.store.keep_reply(DirectReply(task_id=head.task_id, owner=OWNER, created_at=NOON, content=b"{}"))
 
     assert conflict.value.current == head
-    assert kept.store.begun(OWNER, head.task_id) == head
+    assert kept.read(head) == head
 
 
 def test_a_direct_reply_is_kept_for_the_window(kept: Kept) -> None:
@@ -213,7 +214,6 @@ def test_a_direct_reply_is_kept_for_the_window(kept: Kept) -> None:
     kept.store.keep_reply(reply)
     kept.clock.advance(WINDOW_SECONDS * SECOND)
 
-    assert kept.store.begun(OWNER, reply.task_id) is None
     with pytest.raises(ConflictError) as conflict:
         kept.store.keep_reply(reply)
     assert conflict.value.current is None

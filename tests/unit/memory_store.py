@@ -13,7 +13,7 @@ from a2a_lambda.outcome import TERMINAL, ArtifactDelta
 from a2a_lambda.store import ConflictError, Page, TaskFilter
 from a2a_lambda.task import MESSAGE_WINDOW, Content, DirectReply, Head, fold_artifacts, within
 
-DAY_MS: Final = 24 * 3600 * 1000
+DAY_SECONDS: Final = 24 * 3600
 
 T = TypeVar("T")
 
@@ -23,10 +23,11 @@ class InMemoryTaskStore:
 
     def __init__(self, clock: Callable[[], int], *, retention_days: int = 30, window_seconds: int = 300) -> None:
         self._clock = clock
-        self._retention = retention_days * DAY_MS
+        self._retention = retention_days * DAY_SECONDS
         self._window = window_seconds * 1000
         self._versions: dict[str, list[Head]] = {}
         self._replies: dict[str, tuple[DirectReply, int]] = {}
+        self._again: dict[tuple[str, str], tuple[str, int]] = {}
         self.reads = 0
         self.writes = 0
 
@@ -34,9 +35,14 @@ class InMemoryTaskStore:
         self.reads += 1
         return self._visible(owner, task_id)
 
-    def begun(self, owner: str, task_id: str) -> Head | DirectReply | None:
-        self.reads += 1
-        return self._standing(owner, task_id)
+    def begin_again(self, owner: str, first_id: str, candidate_id: str) -> str:
+        self.writes += 1
+        now = self._clock()
+        again_id, begun_at = self._again.get((owner, first_id), ("", now - self._window))
+        if begun_at <= now - self._window:
+            again_id, begun_at = candidate_id, now
+        self._again[owner, first_id] = again_id, begun_at
+        return again_id
 
     def keep_reply(self, reply: DirectReply) -> None:
         if reply.task_id in self._versions or reply.task_id in self._replies:
@@ -58,24 +64,25 @@ class InMemoryTaskStore:
         newest = versions[-1] if versions else None
         if not _stands(newest, previous) or following.task_id in self._replies:
             raise ConflictError(self._standing(following.owner, following.task_id))
-        self._versions[following.task_id] = [*versions, following]
+        kept = replace(following, retention=following.retention or self._retention)
+        self._versions[following.task_id] = [*versions, kept]
         self.writes += 1
 
-    def cancel(self, owner: str, task_id: str, now: int) -> Head:
-        head = self._visible(owner, task_id)
-        if head is None:
+    def cancel(self, head: Head, now: int) -> Head:
+        current = self._visible(head.owner, head.task_id)
+        if current is None:
             raise TaskNotFoundError
-        if head.state in TERMINAL:
-            raise TaskNotCancelableError(f"The task is finished ({head.state.value})", state=head.state.value)
+        if current.state in TERMINAL:
+            raise TaskNotCancelableError(f"The task is finished ({current.state.value})", state=current.state.value)
         canceled = replace(
-            head,
+            current,
             state=TaskState.CANCELED,
-            status_at=max(now, head.status_at),
+            status_at=max(now, current.status_at),
             status_message=None,
-            revision=head.revision + 1,
+            revision=current.revision + 1,
             deadline=None,
         )
-        self._versions[task_id].append(canceled)
+        self._versions[head.task_id].append(canceled)
         self.writes += 1
         return canceled
 
@@ -127,8 +134,22 @@ class InMemoryTaskStore:
         if not versions or versions[-1].owner != owner:
             return None
         head = versions[-1]
-        expires_at = (min(head.status_at, head.created_at + MESSAGE_WINDOW) + self._retention) // 1000
+        expires_at = min(head.status_at, head.created_at + MESSAGE_WINDOW) // 1000 + head.retention
         return None if expires_at <= self._clock() // 1000 else head
+
+
+class DyingStore(InMemoryTaskStore):
+    """A store whose process is killed at one of its writes, which does not count."""
+
+    def __init__(self, clock: Callable[[], int], *, at_write: int) -> None:
+        super().__init__(clock)
+        self._left = at_write
+
+    def commit(self, previous: Head | None, following: Head) -> None:
+        self._left -= 1
+        if self._left == 0:
+            raise KeyboardInterrupt
+        super().commit(previous, following)
 
 
 def _place(head: Head) -> str:

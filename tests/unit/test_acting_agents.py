@@ -14,7 +14,7 @@ from a2a_lambda.operations import Call
 from a2a_lambda.task import Head
 from a2a_lambda.turns import AGENT_FAILED
 from tests.unit.factories import SECOND, Clock, Script, Server, agent, asking, call, hurried, server, texts
-from tests.unit.memory_store import InMemoryTaskStore
+from tests.unit.memory_store import DyingStore, InMemoryTaskStore
 
 Act = Callable[[Server, str], None]
 
@@ -43,13 +43,12 @@ def said_with(task: Task) -> list[str]:
 
 def dying(clock: Clock) -> tuple[Server, str]:
     """Return a server and a task whose function was stopped in the middle of an agent's turn."""
-    store = InMemoryTaskStore(clock)
+    store = DyingStore(clock, at_write=2)
     ids: list[str] = []
 
     def respond(turn: Turn) -> Updates:
         ids.append(turn.task_id)
-        yield working("Looking …")
-        raise KeyboardInterrupt
+        yield completed("Done.")
 
     with pytest.raises(KeyboardInterrupt):
         server(agent(respond, read_only=False), store=store, clock=clock).send("Hello")
@@ -127,7 +126,7 @@ def test_an_acting_agent_that_loses_the_claim_does_not_run() -> None:
     class Canceling(InMemoryTaskStore):
         def commit(self, previous: Head | None, following: Head) -> None:
             if following.turn == 2:
-                self.cancel(following.owner, following.task_id, following.status_at)
+                self.cancel(following, following.status_at)
             super().commit(previous, following)
 
     served = server(agent(respond, read_only=False), store=Canceling(Clock()))
@@ -271,18 +270,18 @@ def test_a_stranger_gives_up_nothing() -> None:
 
 
 def test_who_finds_a_turn_overdue_and_loses_the_race_takes_the_task_as_it_stands() -> None:
-    class Canceling(InMemoryTaskStore):
+    class Canceling(DyingStore):
         def commit(self, previous: Head | None, following: Head) -> None:
             if following.state is TaskState.FAILED:
-                self.cancel(following.owner, following.task_id, following.status_at)
+                self.cancel(following, following.status_at)
             super().commit(previous, following)
 
-    store = Canceling(Clock())
+    store = Canceling(Clock(), at_write=2)
     ids: list[str] = []
 
     def respond(turn: Turn) -> Updates:
         ids.append(turn.task_id)
-        raise KeyboardInterrupt
+        yield completed("Done.")
 
     served = server(agent(respond, read_only=False), store=store, clock=Clock())
     with pytest.raises(KeyboardInterrupt):
@@ -391,7 +390,7 @@ def test_a_turn_whose_result_is_lost_is_not_said_to_be_safe_to_repeat(method: st
 
 def test_a_cancel_meanwhile_is_the_result_of_a_turn_that_is_offered_again() -> None:
     def respond(turn: Turn) -> Updates:
-        store.fail("commit")
+        store.fail("commit", 2)
         served.pause.meanwhile = lambda: served.cancel(turn.task_id)
         yield completed()
 

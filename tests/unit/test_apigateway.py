@@ -50,6 +50,15 @@ def test_a_parameter_that_is_missing_is_empty(absent: Json) -> None:
     assert apigateway.parameter(absent, "x") == ""
 
 
+@pytest.mark.parametrize("authorizer", [{}, None, {"jwt": None}, {"jwt": {}}, {"jwt": {"claims": None}}, {"iam": None}])
+def test_an_authorizer_that_says_nothing_says_nothing(authorizer: Json) -> None:
+    came = {"headers": {}, "requestContext": {"http": {"sourceIp": "192.0.2.7"}, "authorizer": authorizer}}
+    found = apigateway.credentials(came)
+
+    assert not found.claims
+    assert (found.iam, found.source_address) == (None, "192.0.2.7")
+
+
 # Addresses
 
 

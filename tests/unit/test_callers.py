@@ -258,8 +258,53 @@ def test_each_failure_counts_for_its_address() -> None:
     for credentials in NO_KEYS.values():
         refusal(authenticator, credentials)
 
-    assert failures.taken.count(ADDRESS) == len(NO_KEYS) - 2
-    assert set(failures.taken) == {ADDRESS, ""}
+    assert failures.taken == [ADDRESS] * (len(NO_KEYS) - 3)
+
+
+NOTHING_SHOWN: Final = ["nothing", "verified claims", "a signature"]
+
+
+@pytest.mark.parametrize("name", NOTHING_SHOWN)
+def test_who_shows_nothing_is_no_failure_and_shuts_nobody_out(name: str) -> None:
+    keys, failures = Keys(alice=KEY), Failures(burst=3)
+    authenticator = by_key(keys, failures)
+    for _ in range(25):
+        assert isinstance(refusal(authenticator, NO_KEYS[name]), UnauthenticatedError)
+
+    assert (failures.taken, keys.asked) == ([], [])
+    assert authenticator.owner(shown(KEY)) == "key:alice"
+
+
+@pytest.mark.parametrize(
+    ("addresses", "networks"),
+    [
+        ([f"2001:db8::{number:x}" for number in range(1, 100)], ["2001:db8::/64"]),
+        (["2001:db8:0:0:ffff:ffff:ffff:ffff", "2001:DB8::1"], ["2001:db8::/64"]),
+        (["2001:db8::1", "2001:db8:0:1::1"], ["2001:db8::/64", "2001:db8:0:1::/64"]),
+        (["192.0.2.7", "192.0.2.8"], ["192.0.2.7", "192.0.2.8"]),
+        (["", "x:y"], ["", "x:y"]),
+    ],
+)
+def test_failures_are_counted_by_address_of_ipv6_by_network(addresses: list[str], networks: list[str]) -> None:
+    failures = Failures()
+    authenticator = by_key(failures=failures)
+    for number, address in enumerate(addresses):
+        refusal(authenticator, shown(f"a2a_{number:043}", address=address))
+
+    assert list(dict.fromkeys(failures.taken)) == networks
+
+
+def test_who_changes_the_address_within_a_network_is_told_to_wait_all_the_same() -> None:
+    keys = Keys(alice=KEY)
+    authenticator = by_key(keys, Failures(burst=20))
+    errors = [
+        type(refusal(authenticator, shown(f"a2a_{number:043}", address=f"2001:db8::{number:x}")))
+        for number in range(2000)
+    ]
+
+    assert errors == [UnauthenticatedError] * 20 + [RateLimitedError] * 1980
+    assert len(keys.asked) == 20
+    assert authenticator.owner(shown(KEY, address="2001:db8:0:1::1")) == "key:alice"
 
 
 def test_a_key_that_is_right_is_no_failure() -> None:
@@ -320,9 +365,8 @@ def token(**claims: Any) -> Credentials:
     [
         ({"sub": "alice"}, f"jwt:{ISSUER} sub alice"),
         ({"sub": "alice", "client_id": "app"}, f"jwt:{ISSUER} sub alice"),
-        ({"client_id": "app"}, f"jwt:{ISSUER} client app"),
-        ({"azp": "app"}, f"jwt:{ISSUER} client app"),
-        ({"client_id": "", "azp": "app"}, f"jwt:{ISSUER} client app"),
+        ({"client_id": "app"}, f"jwt:{ISSUER} client_id app"),
+        ({"client_id": "app", "azp": "other"}, f"jwt:{ISSUER} client_id app"),
         ({"sub": "é😀"}, f"jwt:{ISSUER} sub é😀"),
     ],
 )
@@ -340,6 +384,9 @@ NOBODY: Final = {
     "a subject that is a number": token(sub=5),
     "neither subject nor client": token(aud="x"),
     "an empty client": token(client_id="", azp=""),
+    "an authorized party alone": token(azp="app"),
+    "an authorized party beside an empty client": token(client_id="", azp="app"),
+    "an authorized party and a user's name": token(azp="app", preferred_username="alice", sid="alice", scope="openid"),
     "no issuer": Credentials(claims={"sub": "alice"}),
     "an empty issuer": token(iss="", sub="alice"),
     "an unverified header": shown(authorization="Bearer eyJhbGciOiJub25lIn0.eyJzdWIiOiJhbGljZSJ9."),
@@ -449,6 +496,27 @@ def test_an_event_without_an_identity_is_refused(credentials: Credentials) -> No
 
     assert isinstance(error, UnauthenticatedError)
     assert error.headers() == {"www-authenticate": "AWS4-HMAC-SHA256"}
+
+
+ROLE: Final = "arn:aws:sts::123456789012:assumed-role/Cognito_Auth_Role/CognitoIdentityCredentials"
+
+
+def of_cognito(identity: Any, arn: str = ROLE) -> str:
+    return IamAuthentication().owner(Credentials(iam={"userArn": arn, "cognitoIdentity": identity}))
+
+
+def test_identities_of_a_cognito_pool_are_told_apart_though_they_have_one_role() -> None:
+    owners = [of_cognito({"identityId": f"eu-west-1:{name}", "identityPoolId": "p"}) for name in ("alice", "bob")]
+
+    assert owners == [
+        "iam:arn:aws:sts::123456789012:assumed-role/Cognito_Auth_Role eu-west-1:alice",
+        "iam:arn:aws:sts::123456789012:assumed-role/Cognito_Auth_Role eu-west-1:bob",
+    ]
+
+
+@pytest.mark.parametrize("identity", [None, {}, {"identityId": None}, {"identityId": ""}])
+def test_who_is_no_identity_of_cognito_is_the_user_or_the_role(identity: Any) -> None:
+    assert of_cognito(identity) == IamAuthentication().owner(Credentials(iam={"userArn": ROLE}))
 
 
 # Owners

@@ -46,8 +46,8 @@ def lines(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -
     log = io.StringIO()
     logger = Logger(service=f"a2a-{next(_services)}", logger_handler=logging.StreamHandler(log))
 
-    def written(answer: Answer, counts: Tally | None = None, caller: str = "key:alice") -> list[Json]:
-        report(logger, answer, counts or Tally(), caller=caller, duration_ms=12.345, correlation_id="request-1")
+    def written(answer: Answer, counts: Tally | None = None) -> list[Json]:
+        report(logger, answer, counts or Tally(), duration_ms=12.345, correlation_id="request-1")
         return [json.loads(line) for line in (log.getvalue() + capsys.readouterr().out).splitlines()]
 
     return written
@@ -131,7 +131,7 @@ def test_calls_and_units_are_added_up() -> None:
 
 def test_a_request_is_one_line(lines: Json, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(METRICS_DISABLED, "true")
-    (line,) = lines(Answer(method="GetTask"), Tally(calls=2, units=1.5, task_id="t-1"))
+    (line,) = lines(Answer(method="GetTask"), Tally(caller="key:alice", calls=2, units=1.5, task_id="t-1"))
 
     assert {
         name: line[name]

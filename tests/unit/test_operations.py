@@ -430,7 +430,7 @@ class Finishing(InMemoryTaskStore):
 
     def commit(self, previous: Head | None, following: Head) -> None:
         if previous is not None:
-            self.cancel(previous.owner, previous.task_id, previous.status_at)
+            self.cancel(previous, previous.status_at)
         super().commit(previous, following)
 
 

@@ -23,7 +23,7 @@ from a2a_lambda.model import (
     TaskState,
 )
 from a2a_lambda.operations import MAX_KEPT_REPLY, TASK_ID
-from a2a_lambda.retries import message_key, task_id_for
+from a2a_lambda.retries import first_id, message_key
 from a2a_lambda.task import DirectReply, Head
 from tests.unit.factories import (
     SECOND,
@@ -41,7 +41,7 @@ from tests.unit.factories import (
     server,
     texts,
 )
-from tests.unit.memory_store import InMemoryTaskStore
+from tests.unit.memory_store import DyingStore, InMemoryTaskStore
 
 WINDOW: Final = 300 * SECOND
 
@@ -119,14 +119,12 @@ def test_a_key_is_short_and_fit_for_a_tables_key(order: list[int]) -> None:
     assert set(key) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
 
 
-def test_a_task_id_is_a_uuid_of_owner_message_and_time() -> None:
-    made = [
-        task_id_for(owner, key, step) for owner, key, step in itertools.product("ab", ["k1", "k2"], [None, 0, 1, 10**6])
-    ]
+def test_a_first_id_is_a_uuid_of_owner_and_message() -> None:
+    made = [first_id(owner, key) for owner, key in itertools.product("ab", ["k1", "k2"])]
 
     assert all(TASK_ID.fullmatch(each) and each[14] == "8" and each[19] == "8" for each in made)
     assert len(set(made)) == len(made)
-    assert task_id_for("a", "k1") == made[0]
+    assert first_id("a", "k1") == made[0]
 
 
 # New tasks
@@ -237,6 +235,102 @@ def test_whenever_copies_come_each_is_the_task_of_the_window_or_a_new_one(gaps: 
     assert len(runs) == len(begun_at)
 
 
+BEGUN_AGAIN: Final = [0, 1, SECOND, WINDOW // 2, WINDOW - 2, WINDOW - 1, WINDOW, 2 * WINDOW - 1, 3 * WINDOW + 17]
+
+
+@pytest.mark.parametrize("later", BEGUN_AGAIN)
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_copy_while_another_is_begun_again_is_the_same_task(read_only: bool, later: int) -> None:  # noqa: FBT001
+    served, runs = counting(read_only=read_only)
+    first = served.task(message()).id
+    served.clock.advance(WINDOW + later)
+    begin_again, copies = served.store.begin_again, []
+
+    def meanwhile(owner: str, first_id: str, candidate_id: str) -> str:
+        served.store.begin_again = begin_again  # type: ignore[method-assign]
+        served.clock.advance(2)
+        copies.append(served.task(message()).id)
+        return begin_again(owner, first_id, candidate_id)
+
+    served.store.begin_again = meanwhile  # type: ignore[method-assign]
+    copies += [served.task(message()).id, served.task(message()).id]
+
+    assert len(set(copies)) == 1
+    assert first not in copies
+    assert read_only or len(runs) == 2
+
+
+@pytest.mark.parametrize("later", BEGUN_AGAIN)
+def test_a_copy_while_an_acting_agent_runs_again_waits_for_its_task(later: int) -> None:
+    served: list[Server] = []
+    copies: list[str] = []
+    runs: list[str] = []
+
+    def respond(turn: Turn) -> Updates:
+        runs.append(turn.task_id)
+        if len(runs) == 2:
+            served[0].clock.advance(10)
+            copies.append(served[0].task(message(), return_immediately=True).id)
+        yield completed()
+
+    served.append(server(agent(respond, read_only=False)))
+    first = served[0].task(message()).id
+    served[0].clock.advance(WINDOW + later)
+    copies.append(served[0].task(message()).id)
+
+    assert (set(copies), runs) == ({runs[1]}, [first, runs[1]])
+
+
+@pytest.mark.parametrize("final", [input_required("?"), reply("Hi!")])
+def test_a_read_only_agent_is_run_once_for_a_message_that_begins_again(final: api.Update) -> None:
+    left: list[float] = []
+    served: list[Server] = []
+
+    def respond(turn: Turn) -> Updates:
+        left.append(turn.seconds_left())
+        served[0].clock.advance(16 * SECOND)
+        yield final
+
+    served.append(server(agent(respond)))
+    served[0].send(message())
+    served[0].clock.advance(WINDOW + SECOND)
+    served[0].send(message())
+
+    assert left == [25.0, 25.0]
+
+
+def test_what_a_read_only_agent_made_under_a_taken_id_is_shown_under_the_new_one() -> None:
+    served, _ = counting(read_only=True)
+    first = served.task(message())
+    served.clock.advance(WINDOW)
+    again = served.task(message())
+
+    assert again.history is not UNSET
+    assert {each.task_id for each in again.history} == {again.id} != {first.id}
+    assert {each.context_id for each in again.history} == {again.context_id}
+    assert served.get(again.id) == again
+    assert served.get(first.id) == first
+
+
+def test_a_retry_after_a_crash_before_a_message_is_begun_again_makes_the_one_task() -> None:
+    clock, runs = Clock(), []
+
+    def respond(turn: Turn) -> Updates:
+        runs.append(turn.task_id)
+        yield completed()
+
+    served = server(agent(respond, read_only=False), store=DyingStore(clock, at_write=4), clock=clock)
+    served.task(message())
+    clock.advance(WINDOW)
+    with pytest.raises(KeyboardInterrupt):
+        served.task(message())
+    again = served.task(message())
+
+    assert len(runs) == 2
+    assert served.task(message()) == again
+    assert served.list().total_size == 2
+
+
 def test_without_a_window_each_copy_is_a_task() -> None:
     served = server(asking(), window_seconds=0)
 
@@ -244,20 +338,6 @@ def test_without_a_window_each_copy_is_a_task() -> None:
 
 
 # A crash between two writes
-
-
-class Dying(InMemoryTaskStore):
-    """A store whose process is killed at one of its writes."""
-
-    def __init__(self, clock: Clock, write: int) -> None:
-        super().__init__(clock)
-        self.left = write
-
-    def commit(self, previous: Head | None, following: Head) -> None:
-        self.left -= 1
-        if self.left == 0:
-            raise KeyboardInterrupt
-        super().commit(previous, following)
 
 
 def killed_at(write: int, *, read_only: bool) -> tuple[Server, list[str]]:
@@ -268,7 +348,7 @@ def killed_at(write: int, *, read_only: bool) -> tuple[Server, list[str]]:
         yield input_required("?")
 
     clock = Clock()
-    served = server(agent(respond, read_only=read_only), store=Dying(clock, write), clock=clock)
+    served = server(agent(respond, read_only=read_only), store=DyingStore(clock, at_write=write), clock=clock)
     with pytest.raises(KeyboardInterrupt):
         served.task(message())
     return served, runs
@@ -402,7 +482,7 @@ def test_a_direct_reply_is_repeated_word_for_word() -> None:
 def test_a_direct_reply_is_no_task() -> None:
     served, _ = replying()
     served.send(message())
-    task_id = task_id_for("anonymous", message_key(message()))
+    task_id = first_id("anonymous", message_key(message()))
 
     assert served.list().total_size == 0
     for refused in (served.get, served.cancel, lambda found: served.send("x", to=found)):
@@ -466,7 +546,7 @@ class Claimed(InMemoryTaskStore):
         head = begun(message_=msgspec.structs.replace(sent, context_id="c"), now=self.clock.now)
         head = msgspec.structs.replace(
             head,
-            task_id=task_id_for("anonymous", message_key(sent)),
+            task_id=first_id("anonymous", message_key(sent)),
             message_key=message_key(sent),
             deadline=self.clock.now + deadline,
         )
@@ -536,7 +616,7 @@ def test_a_copy_that_waits_for_a_turn_that_died_gives_it_up() -> None:
 
 def test_a_copy_that_waits_sees_a_cancel() -> None:
     served, store, head, send = waiting()
-    served.pause.meanwhile = lambda: store.cancel(head.owner, head.task_id, served.clock.now)
+    served.pause.meanwhile = lambda: store.cancel(head, served.clock.now)
 
     assert send().status.state is TaskState.CANCELED
 

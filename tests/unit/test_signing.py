@@ -18,7 +18,7 @@ from a2a_lambda.agent import AgentProfile
 from a2a_lambda.card import agent_card, publish
 from a2a_lambda.es256 import json_web_key
 from a2a_lambda.model import AgentExtension, SecurityRequirement, StringList
-from a2a_lambda.signing import CACHED_CARDS, Signer, SigningUnavailableError, canonical_forms
+from a2a_lambda.signing import CACHED_CARDS, PATIENCE_MS, Signer, SigningUnavailableError, canonical_forms
 from tests.unit.factories import PROFILE, SECOND, Clock, Json
 
 URL: Final = "https://agent.example"
@@ -317,6 +317,47 @@ def test_an_old_key_that_is_gone_is_left_out_and_the_newest_signs(keeper: KeysIn
     assert headers["cache-control"] == "no-store"
     assert "etag" not in headers
     assert "signatures" in signed(one)
+
+
+class Slow(KeysInMemory):
+    """Keys whose keeper takes a while for each, by the clock, before it answers or does not."""
+
+    def __init__(self, clock: Clock, milliseconds: int) -> None:
+        super().__init__()
+        self.clock = clock
+        self.milliseconds = milliseconds
+
+    def called(self, what: str, name: str) -> None:
+        self.clock.advance(self.milliseconds)
+        super().called(what, name)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 10])
+@pytest.mark.parametrize("milliseconds", [900, 2400, 2500, 5000])
+def test_keys_are_not_waited_for_beyond_the_patience(count: int, milliseconds: int) -> None:
+    clock = Clock()
+    keeper = Slow(clock, milliseconds)
+    names = [f"k{number}" for number in range(count)]
+    keeper.refused = set(names)
+    started = clock.now
+    status, _, headers = signer(keeper, *names, clock=clock).publish_keys("")
+
+    assert clock.now - started < PATIENCE_MS + milliseconds
+    assert (status, headers["cache-control"]) == (503, "no-store")
+
+
+def test_the_keys_that_were_answered_in_time_are_published_and_not_cached_until_all_are() -> None:
+    clock = Clock()
+    keeper = Slow(clock, 1000)
+    publisher = signer(keeper, *[f"k{number}" for number in range(5)], clock=clock)
+    status, content, headers = publisher.publish_keys("")
+
+    assert [key["kid"] for key in msgspec.json.decode(content)["keys"]] == [keeper.kid(f"k{n}") for n in range(3)]
+    assert (status, headers["cache-control"]) == (200, "no-store")
+
+    status, content, headers = publisher.publish_keys("")
+    assert len(msgspec.json.decode(content)["keys"]) == 5
+    assert "max-age" in headers["cache-control"]
 
 
 def test_no_keys_at_all_is_a_503_that_says_when_to_try_again(keeper: KeysInMemory) -> None:

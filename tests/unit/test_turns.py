@@ -1,5 +1,7 @@
 """Running an agent for one turn, whatever the agent does."""
 
+import asyncio
+import itertools
 import logging
 import sys
 from collections.abc import Iterator
@@ -11,8 +13,8 @@ from a2a_lambda import turns
 from a2a_lambda.agent import Agent, Turn, Update, Updates, artifact, completed, input_required, working
 from a2a_lambda.model import Part, TaskState
 from a2a_lambda.outcome import Outcome
-from a2a_lambda.turns import AGENT_FAILED
-from tests.unit.factories import Clock, agent, message, new_outcome, texts, yielding
+from a2a_lambda.turns import AGENT_FAILED, LAST_SECONDS, OUT_OF_TIME
+from tests.unit.factories import SECOND, Clock, agent, message, new_outcome, texts, yielding
 
 
 def run(served: Agent) -> Outcome:
@@ -111,6 +113,100 @@ def test_an_agent_that_exits_fails_the_turn() -> None:
         sys.exit("secret")
 
     assert_failed_neutrally(run(agent(respond)))
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+@pytest.mark.parametrize(
+    "raised",
+    [
+        SystemExit(3),
+        KeyboardInterrupt(),
+        GeneratorExit(),
+        asyncio.CancelledError(),
+        BaseExceptionGroup("several", [KeyboardInterrupt(), ValueError()]),
+        StopIteration(),
+        MemoryError(),
+        RecursionError(),
+    ],
+    ids=lambda raised: type(raised).__name__,
+)
+def test_whatever_an_agent_raises_fails_the_turn(
+    raised: BaseException,
+    read_only: bool,  # noqa: FBT001
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def respond(_turn: Turn) -> Updates:
+        yield artifact("x")
+        raise raised
+
+    outcome = run(agent(respond, read_only=read_only))
+
+    assert_failed_neutrally(outcome)
+    assert len(outcome.deltas) == 1
+    assert [record.message for record in caplog.records] == ["the agent raised"]
+
+
+# Time
+
+
+def hurrying(served: Agent, clock: Clock, seconds: float = 10.0) -> Outcome:
+    """Run an agent that has so much time by the clock."""
+    end = clock.now + seconds * SECOND
+    sent = message(task_id="task-1", context_id="context-1")
+    outcome = new_outcome(sent)
+    turns.run(served, Turn(message=sent, task_id="task-1", seconds_left=lambda: (end - clock.now) / SECOND), outcome)
+    return outcome
+
+
+def slowly(clock: Clock, *updates: Update, pause: float = SECOND) -> Agent:
+    """Return an agent that takes a while for each update."""
+
+    def respond(_turn: Turn) -> Updates:
+        for update in updates:
+            clock.advance(round(pause))
+            yield update
+
+    return agent(respond)
+
+
+def test_an_agent_without_end_is_given_up_in_time_to_write_that_down(caplog: pytest.LogCaptureFixture) -> None:
+    clock, given = Clock(), itertools.count()
+
+    def endless(_turn: Turn) -> Updates:
+        while True:
+            clock.advance(10)
+            yield working(f"still {next(given)}")
+
+    outcome = hurrying(agent(endless), clock)
+
+    assert outcome.state is TaskState.FAILED
+    assert outcome.status_message is not None
+    assert texts([outcome.status_message]) == [OUT_OF_TIME]
+    assert next(given) == (10 - LAST_SECONDS) * 100 + 1
+    assert [record.message for record in caplog.records] == ["the agent ran out of time"]
+
+
+def test_what_an_agent_out_of_time_has_given_stays() -> None:
+    clock = Clock()
+    outcome = hurrying(slowly(clock, *[artifact("x", artifact_id=str(number)) for number in range(20)]), clock)
+
+    assert outcome.state is TaskState.FAILED
+    assert [delta.artifact.artifact_id for delta in outcome.deltas] == [str(number) for number in range(9)]
+
+
+@pytest.mark.parametrize("last", [completed("Done."), input_required("?")])
+def test_an_agent_that_ends_at_the_last_moment_has_ended(last: Update) -> None:
+    clock = Clock()
+    outcome = hurrying(slowly(clock, last, pause=9.9 * SECOND), clock)
+
+    assert outcome.state in (TaskState.COMPLETED, TaskState.INPUT_REQUIRED)
+    assert outcome.status_message is not None
+
+
+def test_an_agent_with_time_left_is_left_alone() -> None:
+    clock = Clock()
+
+    assert hurrying(slowly(clock, *[working("…")] * 8), clock).state is TaskState.COMPLETED
 
 
 # At most once a second
