@@ -109,9 +109,17 @@ def interrupt() -> None:
     raise InterruptedByTestError
 
 
+def settled_alice(deployed: Deployed) -> Caller:
+    """A caller with all kinds of items: an instance that has tokens left would leave no rate bucket this time."""
+    alice = deployed.caller("alice")
+    settle(alice)
+    deployed.database.callers.put({"subject": {"S": ALICE}, "entry": {"S": "rate"}, "full_at": {"N": "0"}})
+    return alice
+
+
 def calls(deployed: Deployed) -> range:
     """The numbers of the calls that it takes to forget a caller who has settled."""
-    settle(deployed.caller("alice"))
+    settled_alice(deployed)
     return range(1, deployed.calls_of(lambda: forget(deployed)) + 1)
 
 
@@ -120,7 +128,7 @@ def test_whenever_it_is_interrupted_another_run_finishes_it(deployed: Deployed) 
     settle(bob)
     kept = deployed.items_of(BOB)
     for number in calls(deployed):
-        settle(deployed.caller("alice"))
+        settled_alice(deployed)
         deployed.before_call(number, interrupt)
         with pytest.raises(InterruptedByTestError):
             forget(deployed)
@@ -134,8 +142,7 @@ def test_whenever_it_is_interrupted_another_run_finishes_it(deployed: Deployed) 
 def test_a_task_that_is_begun_meanwhile_goes_too(deployed: Deployed) -> None:
     *early, last = calls(deployed)
     for number in [*early, last]:
-        alice = deployed.caller("alice")
-        settle(alice)
+        alice = settled_alice(deployed)
         deployed.before_call(number, alice.converse)
         forget(deployed)
         deployed.undisturbed()

@@ -1,5 +1,6 @@
 """A task store in memory: the promises of `store.TaskStore`, without I/O."""
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final, TypeVar
@@ -28,6 +29,7 @@ class InMemoryTaskStore:
         self._versions: dict[str, list[Head]] = {}
         self._replies: dict[str, tuple[DirectReply, int]] = {}
         self._again: dict[tuple[str, str], tuple[str, int]] = {}
+        self._write_numbers = itertools.count(1)
         self.reads = 0
         self.writes = 0
 
@@ -57,11 +59,13 @@ class InMemoryTaskStore:
         return head, head is not None and any(self._clock() < each.status_at + self._window for each in taken)
 
     def prepare(self, previous: Head | None, following: Head) -> Callable[[], None]:
-        return partial(self.commit, previous, following)
+        return partial(self.commit, previous, replace(following, write=f"write-{next(self._write_numbers)}"))
 
     def commit(self, previous: Head | None, following: Head) -> None:
         versions = self._versions.get(following.task_id, [])
         newest = versions[-1] if versions else None
+        if following.write and following.write in [version.write for version in versions]:
+            return
         if not _stands(newest, previous) or following.task_id in self._replies:
             raise ConflictError(self._standing(following.owner, following.task_id))
         kept = replace(following, retention=following.retention or self._retention)

@@ -345,6 +345,40 @@ def failing(script: Script, *, read_only: bool) -> tuple[Server, Failing, Call]:
     return server(agent(script, read_only=read_only), store=store, clock=clock), store, hurried(clock)
 
 
+class Silent(InMemoryTaskStore):
+    """A store that carries out a write and does not say so, the first time."""
+
+    def __init__(self, clock: Clock, *, at_write: int) -> None:
+        super().__init__(clock)
+        self.left = at_write
+
+    def commit(self, previous: Head | None, following: Head) -> None:
+        super().commit(previous, following)
+        self.left -= 1
+        if self.left == 0:
+            raise UnavailableError
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+@pytest.mark.parametrize("lost", [1, 2, 3, 4])
+def test_a_write_whose_answer_is_lost_has_counted_and_its_agent_runs_once(lost: int, read_only: bool) -> None:  # noqa: FBT001
+    runs: list[str] = []
+
+    def respond(turn: Turn) -> Updates:
+        runs.append(turn.text)
+        yield input_required("And?")
+
+    clock = Clock()
+    served = server(agent(respond, read_only=read_only), store=Silent(clock, at_write=lost), clock=clock)
+    task = served.task("first")
+    task = served.task("second", to=task.id)
+
+    assert runs == ["first", "second"]
+    assert texts(task.history) == ["first", "And?", "second", "And?"]
+    assert served.get(task.id) == task
+    assert served.pause.taken == []
+
+
 FOR_EVER: Final = 1000
 
 

@@ -13,7 +13,7 @@ PACKAGE: Final = ROOT / "layers" / "a2a" / "a2a_lambda"
 
 # The rings from the inside out. A module may import those of its own ring and of the rings before it.
 RINGS: Final = [
-    {"model", "errors", "timestamps", "tally", "nesting", "es256", "jcs"},
+    {"model", "errors", "timestamps", "tally", "portable", "es256", "jcs"},
     {"agent"},
     {"outcome"},
     {"task"},

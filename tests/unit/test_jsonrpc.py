@@ -471,7 +471,7 @@ def test_a_field_that_another_operation_has_is_an_unknown_field(method: str) -> 
 # Answers that are hard to write
 
 
-@pytest.mark.parametrize("value", [10**400, -(10**400), 2**64, 1e308, 5e-324, "😀\x00\x7f\u2028", [[]] * 50])
+@pytest.mark.parametrize("value", [10**308, -(10**308), 2**64, 1e308, 5e-324, "😀\x00\x7f\u2028", [[]] * 50])
 def test_what_came_goes_back_unchanged(value: Json) -> None:
     endpoint = rpc(asking())
     body = {

@@ -541,7 +541,7 @@ LAYERS: Final[dict[str, Callable[[object], object]]] = {
 def test_an_agents_data_can_be_read_or_is_refused_however_deep_it_is(around: Callable[[object], object]) -> None:
     fates = [fate(nested(depth, around)) for depth in (*range(100), 500, 10_000, 50_000)]
 
-    assert set(fates[:40]) == {"COMPLETED"}
+    assert set(fates[:20]) == {"COMPLETED"}
     assert set(fates[90:]) == {"FAILED"}
     assert fates == sorted(fates)
 

@@ -25,8 +25,8 @@ from a2a_lambda.errors import (
     Violation,
 )
 from a2a_lambda.model import PROTOCOL_VERSION, CancelTaskRequest, GetTaskRequest, ListTasksRequest, SendMessageRequest
-from a2a_lambda.nesting import MAX_NESTING, nests_deeper
 from a2a_lambda.operations import Call, Operations
+from a2a_lambda.portable import is_portable
 from a2a_lambda.validation import Validator
 
 log: Final = logging.getLogger("a2a.jsonrpc")
@@ -172,7 +172,7 @@ def _decode(body: bytes) -> Any:
         value = msgspec.json.decode(body)
     except (ValueError, RecursionError) as error:
         raise JSONParseError from error
-    if nests_deeper(body, value, MAX_NESTING):
+    if not is_portable(body, value):
         raise JSONParseError
     return value
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from a2a_lambda.agent import ArtifactUpdate, Reply, StatusUpdate
 from a2a_lambda.errors import InvalidAgentResponseError
 from a2a_lambda.model import Artifact, Message, Part, Role, TaskState
-from a2a_lambda.nesting import MAX_NESTING, nests_deeper
+from a2a_lambda.portable import is_portable
 
 TERMINAL: Final = frozenset({TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELED, TaskState.REJECTED})
 INTERRUPTED: Final = frozenset({TaskState.INPUT_REQUIRED, TaskState.AUTH_REQUIRED})
@@ -185,8 +185,8 @@ def _copied(value: T, parts: Iterable[Part]) -> tuple[T, int]:
         copy = msgspec.json.decode(content, type=type(value))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidAgentResponseError(f"a value that JSON cannot hold: {type(error).__name__}") from error
-    if nests_deeper(content, plain, MAX_NESTING):
-        raise InvalidAgentResponseError(f"more than {MAX_NESTING} levels of objects and arrays")
+    if not is_portable(content, plain):
+        raise InvalidAgentResponseError("JSON that nests too deeply, or a number too large, for others to read")
     if _has_no_number(plain):
         raise InvalidAgentResponseError("a number that JSON cannot hold")
     if any(sum(getattr(part, name) is not UNSET for name in Part.ONEOF) != 1 for part in parts):
