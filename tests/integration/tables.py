@@ -86,9 +86,16 @@ class Tasks:
             new_id=Ids(),
         )
 
-    def serve(self, agent: Agent, client: Any = None, *, window_seconds: int = WINDOW_SECONDS) -> Server:
+    def serve(
+        self,
+        agent: Agent,
+        client: Any = None,
+        *,
+        retention_days: int = RETENTION_DAYS,
+        window_seconds: int = WINDOW_SECONDS,
+    ) -> Server:
         """Return a server whose tasks are kept in the table."""
-        store = self.store(client, window_seconds=window_seconds)
+        store = self.store(client, retention_days=retention_days, window_seconds=window_seconds)
         return server(agent, store=store, clock=self.clock, window_seconds=window_seconds)
 
     def items(self, task_id: str) -> dict[str, Item]:
@@ -105,6 +112,14 @@ class Tasks:
         """Return every item of the table."""
         with self.unobserved():
             return [dict(item) for item in self.client.scan(TableName=self.name)["Items"]]
+
+    def sweep(self) -> None:
+        """Delete what has expired, as DynamoDB does in its own time."""
+        with self.unobserved():
+            for item in self.all_items():
+                if int(item["expires_at"]["N"]) < self.clock.now // 1000:
+                    key = {name: item[name] for name in ("task_id", "entry")}
+                    self.client.delete_item(TableName=self.name, Key=key)
 
     @contextlib.contextmanager
     def unobserved(self) -> Iterator[None]:

@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError, ConnectTimeoutError, EndpointConnectionError, ReadTimeoutError
 
 from a2a_lambda import tables
-from a2a_lambda.agent import artifact, input_required
+from a2a_lambda.agent import Turn, Updates, artifact, input_required
 from a2a_lambda.errors import TaskNotCancelableError, UnavailableError
 from a2a_lambda.jsonrpc import Endpoint
 from a2a_lambda.model import TaskState
@@ -20,6 +20,7 @@ from tests.unit.factories import (
     VALIDATOR,
     Json,
     Server,
+    agent,
     asking,
     call,
     ended,
@@ -252,6 +253,47 @@ def test_keys_that_are_never_processed_make_the_read_fail(tasks: Tasks) -> None:
         served.get(task_id)
 
 
+@pytest.mark.parametrize("left_out", ["head", "message#"])
+def test_a_look_at_a_task_and_a_note_is_one_reading_of_both(tasks: Tasks, left_out: str) -> None:
+    """A copy is taken, and then another message, between the reading of one and of the other."""
+    runs: list[str] = []
+
+    def respond(turn: Turn) -> Updates:
+        runs.append(turn.text)
+        yield input_required("?")
+
+    rival = tasks.serve(agent(respond, read_only=False))
+    task = rival.task("Hello")
+    copy = message("copy", message_id="copy", task_id=task.id)
+    incomplete = Incomplete(tasks, left_out, lambda: [rival.task(copy), rival.task("other", to=task.id)])
+    answered = tasks.serve(agent(respond, read_only=False), incomplete).task(copy)
+
+    assert runs == ["Hello", "copy", "other"]
+    assert answered == rival.get(task.id)
+
+
+class Incomplete:
+    """A client whose next BatchGetItem leaves out a key, while something happens."""
+
+    def __init__(self, tasks: Tasks, left_out: str, meanwhile: Callable[[], object]) -> None:
+        self._client = tasks.client
+        self._left_out = left_out
+        self._meanwhile = iter([meanwhile])
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    def batch_get_item(self, **request: Any) -> Any:
+        for meanwhile in self._meanwhile:
+            ((table, wanted),) = request["RequestItems"].items()
+            left = [key for key in wanted["Keys"] if key["entry"]["S"].startswith(self._left_out)]
+            read: Any = {table: {**wanted, "Keys": [key for key in wanted["Keys"] if key not in left]}}
+            answer = self._client.batch_get_item(**{**request, "RequestItems": read})
+            meanwhile()
+            return {**answer, "UnprocessedKeys": {table: {**wanted, "Keys": left}}}
+        return self._client.batch_get_item(**request)
+
+
 # Answers that are lost
 
 
@@ -297,6 +339,62 @@ def test_a_cancel_whose_answer_was_lost_is_answered_as_canceled(tasks: Tasks) ->
     canceled = tasks.serve(asking(), Repeating(tasks.client)).cancel(task.id)
 
     assert canceled.status.state is TaskState.CANCELED
+
+
+@pytest.mark.parametrize("fault", MOMENTARY.values(), ids=MOMENTARY)
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_write_that_is_not_taken_is_tried_again(
+    tasks: Tasks,
+    read_only: bool,  # noqa: FBT001
+    fault: Callable[[], Any],
+) -> None:
+    served = tasks.serve(asking(read_only=read_only))
+    task = served.task("Hello")
+    tasks.answer("PutItem", fault())
+    task = served.task("more", to=task.id)
+
+    assert texts(task.history) == ["Hello", "Which one?", "more", "Which one?"]
+    assert served.get(task.id) == task
+
+
+class Silent:
+    """A client whose `lost`th PutItem arrives, and is never answered."""
+
+    def __init__(self, client: Any, lost: int) -> None:
+        self._client = client
+        self._lost = lost
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    def put_item(self, **arguments: Any) -> Any:
+        answer = self._client.put_item(**arguments)
+        self._lost -= 1
+        if self._lost == 0:
+            raise ReadTimeoutError(endpoint_url=URL)
+        return answer
+
+
+@pytest.mark.parametrize("lost", [1, 2, 3, 4])
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_write_whose_every_answer_is_lost_has_counted_and_its_agent_runs_once(
+    tasks: Tasks,
+    read_only: bool,  # noqa: FBT001
+    lost: int,
+) -> None:
+    runs: list[str] = []
+
+    def respond(turn: Turn) -> Updates:
+        runs.append(turn.text)
+        yield input_required("?")
+
+    served = tasks.serve(agent(respond, read_only=read_only), Silent(tasks.client, lost))
+    task = served.task("Hello")
+    task = served.task("more", to=task.id)
+
+    assert runs == ["Hello", "more"]
+    assert texts(task.history) == ["Hello", "?", "more", "?"]
+    assert served.get(task.id) == task
 
 
 def test_a_repeated_write_does_not_take_anothers_for_its_own(tasks: Tasks) -> None:

@@ -134,6 +134,23 @@ def test_a_write_for_another_owner_changes_nothing(kept: Kept) -> None:
     assert kept.read(head) == head
 
 
+def test_a_call_that_makes_a_write_count_may_be_made_again(kept: Kept) -> None:
+    head = begun()
+    create = kept.store.prepare(None, head)
+    create()
+    create()
+    asked = ended(head, api.input_required("?"))
+    end = kept.store.prepare(kept.read(head), asked)
+    end()
+    end()
+    current = kept.read(head)
+    kept.store.prepare(current, followed(current)[0])()
+    end()
+
+    assert kept.read(head).turn == 2
+    assert kept.read(head).revision == 3
+
+
 def test_a_write_to_a_task_that_does_not_exist_is_a_conflict(kept: Kept) -> None:
     head = in_state(TaskState.INPUT_REQUIRED)
     with pytest.raises(ConflictError) as conflict:

@@ -219,6 +219,51 @@ def test_a_direct_reply_is_kept_for_the_window(kept: Kept) -> None:
     assert conflict.value.current is None
 
 
+def test_all_copies_of_a_message_begin_again_under_the_id_of_the_first(kept: Kept) -> None:
+    first_id, made = Ids()(), Ids()
+    taken = [made() for _ in range(6)]
+    window = WINDOW_SECONDS * SECOND
+
+    def begin_again(number: int, owner: str = OWNER) -> str:
+        return kept.store.begin_again(owner, first_id, taken[number])
+
+    assert [begin_again(0), begin_again(1)] == [taken[0]] * 2
+    kept.clock.advance(window - 1)
+    assert [begin_again(2), kept.store.begin_again(OWNER, Ids()(), taken[3])] == [taken[0], taken[3]]
+    kept.clock.advance(1)
+    assert [begin_again(4), begin_again(5)] == [taken[4]] * 2
+
+
+def test_what_says_under_which_id_a_message_began_again_is_no_task(kept: Kept) -> None:
+    head = kept.add(new_task(input_required("?")))
+    again_id = kept.store.begin_again(OWNER, head.task_id, Ids()())
+
+    assert kept.store.read(OWNER, again_id) is None
+    assert kept.store.find(OWNER, head.task_id, "m") == (head, False)
+    assert (kept.walk(ALL, 5), kept.store.count(OWNER, ALL)) == ([head.task_id], 1)
+    assert texts(kept.store.history(head)) == ["Hello", "?"]
+
+
+@pytest.mark.parametrize("behind", [1, 3_600_000])
+def test_a_cancel_by_a_clock_behind_does_not_turn_the_time_of_the_state_back(kept: Kept, behind: int) -> None:
+    head = kept.add(new_task(input_required("?")))
+    canceled = kept.store.cancel(head, head.status_at - behind)
+
+    assert (canceled.status_at, canceled.state) == (head.status_at, TaskState.CANCELED)
+    assert kept.walk(ALL, 1) == [head.task_id]
+    assert kept.read(head) == canceled
+
+
+def test_a_cancel_of_what_was_read_before_another_turn_cancels_that_turn(kept: Kept) -> None:
+    head = kept.add(new_task(input_required("?")))
+    kept.clock.advance(5 * SECOND)
+    later = kept.turn(head, "m")
+    canceled = kept.store.cancel(head, NOON)
+
+    assert (canceled.status_at, canceled.revision, canceled.turn) == (later.status_at, later.revision + 1, later.turn)
+    assert texts(kept.store.history(canceled)) == ["Hello", "?", "m", "m?"]
+
+
 def test_what_is_prepared_can_be_read_and_has_changed_nothing(kept: Kept) -> None:
     head = kept.add(new_task(input_required("?")))
     sent = message("m", task_id=head.task_id, context_id=head.context_id)
