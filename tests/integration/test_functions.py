@@ -10,9 +10,12 @@ import msgspec
 import pytest
 
 from a2a_lambda.apigateway import HSTS
+from a2a_lambda.keys import TableKeys
 from a2a_lambda.settings import InvalidSettingError
+from a2a_lambda.timestamps import now
 from local.template import load as load_template
 from local.template import mapping
+from tests.integration.callers_fixtures import Callers
 from tests.integration.functions import AWS_DOMAIN, CARD_PATH, Context, Handler, content, http_event, load, rpc_event
 from tests.integration.tables import TEMPLATE, Tasks
 from tests.unit.factories import Json, send_params
@@ -211,6 +214,43 @@ def test_a_refused_request_is_one_log_line(
     (line,) = log_lines(capsys)
 
     assert (line["method"], line["outcome"], line["dynamodb_calls"]) == ("GetTask", "TaskNotFoundError", 0)
+
+
+def limited(tasks: Tasks, monkeypatch: pytest.MonkeyPatch) -> tuple[Handler, Json]:
+    """Return a handler that takes one request, and that request, with alice's key."""
+    callers = Callers(tasks.client)
+    key, _ = TableKeys(callers, clock=now).make("alice")
+    limits = {"AUTH": "api-key", "CALLERS_TABLE": callers.name, "RATE_BURST": "1", "RATE_PER_SECOND": "1"}
+    return rpc(tasks, monkeypatch, **limits), rpc_event("ListTasks", {}, **{"x-api-key": key})
+
+
+def test_the_line_of_a_limited_request_names_the_caller(
+    tasks: Tasks, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    handler, event = limited(tasks, monkeypatch)
+    statuses = [handler(event, Context())["statusCode"] for _ in range(2)]
+    last = log_lines(capsys)[-1]
+
+    assert statuses == [200, 429]
+    assert (last["outcome"], last["status"], last["caller"]) == ("RateLimitedError", 429, "key:alice")
+
+
+def test_the_line_of_a_request_by_nobody_names_nobody(
+    tasks: Tasks, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    handler, event = limited(tasks, monkeypatch)
+    handler(event, Context())
+    wrong = event | {"headers": event["headers"] | {"x-api-key": "a2a_" + "x" * 43}}
+
+    assert handler(wrong, Context())["statusCode"] == 401
+    assert log_lines(capsys)[-1]["caller"] == ""
+
+
+def test_an_authorizer_without_claims_is_no_fault(tasks: Tasks, monkeypatch: pytest.MonkeyPatch) -> None:
+    handler, event = limited(tasks, monkeypatch)
+    context = event["requestContext"] | {"authorizer": {"jwt": None}}
+
+    assert handler(event | {"requestContext": context}, Context())["statusCode"] == 200
 
 
 def test_metrics_are_written_beside_the_log_line(

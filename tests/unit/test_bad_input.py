@@ -197,7 +197,7 @@ def test_a_task_id_that_this_server_cannot_have_made_is_unknown_without_a_read(m
 
 
 @pytest.mark.parametrize("opening", [b"[", b'{"a":'])
-def test_a_hundred_levels_are_read(opening: bytes) -> None:
+def test_as_many_levels_as_may_be_are_read(opening: bytes) -> None:
     closing = b"]" if opening == b"[" else b"}"
     answer = rpc().answer(nested(MAX_NESTING, opening, closing))
 

@@ -407,6 +407,8 @@ PROBES: Final[list[tuple[str, Callable[[Rpc], Json], int]]] = [
     ("push operations beat their parameters", lambda r: r.refusal("GetTaskPushNotificationConfig", 5), -32003),
     ("a push config beats the parameters", lambda r: r.refusal("SendMessage", {"configuration": PUSH_CONFIG}), -32003),
     ("the parameters beat the extension", lambda r: r.refusal("SendMessage", send_params(parts=[])), -32602),
+    ("the page token beats the extension", lambda r: r.refusal("ListTasks", {"pageToken": "forged"}), -32602),
+    ("the extension beats the list", lambda r: r.refusal("ListTasks", {}), -32008),
     ("the extension beats the content", lambda r: r.refusal("SendMessage", send_params(parts=[WRONG_PART])), -32008),
 ]
 
