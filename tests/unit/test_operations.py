@@ -400,6 +400,7 @@ class InMemoryView(InMemoryTaskStore):
     def __init__(self, contested: Contested) -> None:
         super().__init__(Clock())
         self._versions = contested._versions  # noqa: SLF001 - the same tasks
+        self._write_numbers = contested._write_numbers  # noqa: SLF001 - and writes that differ
 
 
 @pytest.mark.parametrize("times", [1, 2, 5])
