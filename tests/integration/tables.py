@@ -39,6 +39,11 @@ def new_client(endpoint: str | None = None, config: Config | None = None) -> "Dy
     return client
 
 
+def patient_client(endpoint: str) -> "DynamoDBClient":
+    """Return a client for many callers at once, who wait for one DynamoDB on one machine."""
+    return new_client(endpoint, CLIENT_CONFIG.merge(Config(read_timeout=60, retries={"total_max_attempts": 1})))
+
+
 @functools.cache
 def session() -> Any:
     """Return a session that has read the service's description once for all tests."""

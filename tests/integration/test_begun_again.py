@@ -13,7 +13,7 @@ from a2a_lambda.agent import Turn, Updates, completed, input_required, reply
 from a2a_lambda.model import SendMessageRequest
 from a2a_lambda.operations import Operations, World
 from a2a_lambda.timestamps import now
-from tests.integration.tables import WINDOW_SECONDS, Tasks, new_client
+from tests.integration.tables import WINDOW_SECONDS, Tasks, new_client, patient_client
 from tests.unit.factories import DAY, GENEROUS, SECOND, Clock, Ids, agent, call, message, texts
 
 WINDOW: Final = WINDOW_SECONDS * SECOND
@@ -151,7 +151,7 @@ def test_a_direct_reply_after_the_window_is_repeated_too(tasks: Tasks) -> None:
 @pytest.fixture
 def shared(dynamodb: str) -> Iterator[Tasks]:
     """Return a table of its own in the shared DynamoDB, and a clock that runs."""
-    tasks = Tasks(new_client(dynamodb), endpoint=dynamodb, clock=Running())
+    tasks = Tasks(patient_client(dynamodb), endpoint=dynamodb, clock=Running())
     yield tasks
     tasks.client.delete_table(TableName=tasks.name)
 

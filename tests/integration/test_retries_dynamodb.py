@@ -20,7 +20,7 @@ from a2a_lambda.retries import first_id, message_key
 from a2a_lambda.store import ConflictError
 from a2a_lambda.task import Head
 from a2a_lambda.timestamps import now
-from tests.integration.tables import WINDOW_SECONDS, Tasks, new_client
+from tests.integration.tables import WINDOW_SECONDS, Tasks, patient_client
 from tests.unit.factories import (
     GENEROUS,
     OWNER,
@@ -355,7 +355,7 @@ def refusal(action: Callable[[], object]) -> str:
 @pytest.fixture
 def shared(dynamodb: str) -> Iterator[Tasks]:
     """Return a table of its own in the shared DynamoDB."""
-    tasks = Tasks(new_client(dynamodb), endpoint=dynamodb)
+    tasks = Tasks(patient_client(dynamodb), endpoint=dynamodb)
     tasks.clock.now = now()
     yield tasks
     tasks.client.delete_table(TableName=tasks.name)
