@@ -32,7 +32,7 @@ forget: .venv/run ## Delete a caller's tasks, keys and markers (CALLER=name or O
 	@exec .venv/bin/python -m admin forget
 
 test: lint .venv-sam/made ## Check everything
-	.venv/bin/python -m pytest
+	.venv/bin/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
 lint: .venv/test ## Check style and types
 	.venv/bin/ruff check .

@@ -29,8 +29,9 @@ def application() -> WSGIApplication:
     # Here, since it takes a second and only the database's own process needs it.
     from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app  # noqa: PLC0415
 
-    from local import kms  # noqa: PLC0415 - the same
+    from local import comparisons, kms  # noqa: PLC0415 - the same
 
+    comparisons.make_fast()
     kms.correct()
     return shared(DomainDispatcherApplication(create_backend_app))
 

@@ -39,6 +39,9 @@ CLIENT_CONFIG = Config(
     parameter_validation=False,
 )
 
+SLOW_SECONDS = 15
+"""How long another DynamoDB than the region's own is waited for: an emulator may take seconds for a long list."""
+
 FAILURES_PER_SECOND = 0.2
 FAILURES_BURST = 20
 """Failed authentications that are told apart from an attack: a source address's rate, and how many at once."""
@@ -73,7 +76,8 @@ def new_id() -> str:
 
 def dynamodb_client(endpoint: str) -> "DynamoDBClient":
     """Return a DynamoDB client; the endpoint is a URL, or "" for the region's own."""
-    return cast("DynamoDBClient", clients.client("dynamodb", endpoint, CLIENT_CONFIG))
+    config = CLIENT_CONFIG.merge(Config(read_timeout=SLOW_SECONDS)) if endpoint else CLIENT_CONFIG
+    return cast("DynamoDBClient", clients.client("dynamodb", endpoint, config))
 
 
 def rpc_server(environ: Mapping[str, str] = os.environ) -> Server:
