@@ -2,6 +2,9 @@
 # name: make run MAX_BODY_BYTES=1000. Make itself hands what stands on its command
 # line on to the programs that it starts.
 
+# A key is the last line that `make key` prints, also where another make has called it.
+MAKEFLAGS += --no-print-directory
+
 .DEFAULT_GOAL := help
 .SUFFIXES:
 .PHONY: help run database key keys revoke forget test lint fmt bench build clean

@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
+from a2a_lambda import tally
 from a2a_lambda.errors import PermissionDeniedError, UnauthenticatedError
 
 ANONYMOUS: Final = "anonymous"
@@ -160,9 +161,11 @@ class JwtAuthentication:
         issuer, subject = claims.get("iss"), claims.get(kind)
         if not (_is_name(issuer) and _is_name(subject)):
             raise UnauthenticatedError(self.CHALLENGE)
+        owner = _owner("jwt", f"{issuer} {kind} {subject}")
         if self._required_scope and self._required_scope not in _scopes(claims):
+            tally.current().caller = owner
             raise PermissionDeniedError(f"The scope {self._required_scope} is required", scope=self._required_scope)
-        return _owner("jwt", f"{issuer} {kind} {subject}")
+        return owner
 
 
 class IamAuthentication:

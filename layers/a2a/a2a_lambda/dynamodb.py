@@ -44,8 +44,8 @@ CONTENT_GROUP: Final = 10
 FULL_BYTES: Final = 4_500_000
 """How much of a history fills an answer, as JSON."""
 
-HISTORY_GROUP: Final = 10
-"""Tasks of a list whose histories are read together."""
+HISTORY_TURNS: Final = 100
+"""Turns of a list's tasks that are read together."""
 
 DAY_SECONDS: Final = 24 * 3600
 
@@ -314,7 +314,7 @@ class DynamoDBTaskStore:
 
     def histories(self, heads: Sequence[Head], limit: int) -> Iterator[list[Message]]:
         """Yield the newest messages of each task, `limit` (at least 1) at most: earlier turns by their keys."""
-        for group in batches(heads, HISTORY_GROUP):
+        for group in batches(heads, max(1, HISTORY_TURNS // limit)):
             newest = [_messages.decode(self._content(head, head.messages)) for head in group]
             keys = [
                 items.key(head.task_id, items.turn_entry(turn))

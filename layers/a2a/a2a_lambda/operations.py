@@ -347,6 +347,7 @@ class Operations:
             current = self._store.read(begun.owner, begun.task_id)
             return current is not None and current.state in TERMINAL
 
+        is_kept = previous is not None or not self._agent.read_only
         return Turn(
             message=_copy(message),
             task_id=begun.task_id,
@@ -355,7 +356,8 @@ class Operations:
             metadata={} if request.metadata is UNSET else _copy(request.metadata),
             accepted_output_modes=request.configuration.accepted_output_modes,
             seconds_left=call.seconds_left,
-            canceled=turns.at_most_once_a_second(canceled, self._world.clock),
+            # A read-only agent's first turn is nothing yet that could be canceled.
+            canceled=turns.at_most_once_a_second(canceled, self._world.clock) if is_kept else lambda: False,
             earlier_messages=lambda: self._store.history(previous) if previous else [],
         )
 

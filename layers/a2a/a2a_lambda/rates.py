@@ -25,7 +25,7 @@ LARGEST_LEASE: Final = 10
 """Tokens a write, at most."""
 
 SMALLEST_OF_MANY: Final = 5
-"""Tokens that a write must bring to an instance that hands out many."""
+"""Tokens that a write must bring to an instance that hands out many, and had to refuse some a moment ago."""
 
 GROWTH_MICROSECONDS: Final = 10_000_000
 """A lease that is handed out within this time is followed by one of twice its size."""
@@ -36,7 +36,7 @@ LEASE_MICROSECONDS: Final = 60_000_000
 REMEMBERED: Final = 10_000
 """Subjects that an instance remembers."""
 
-CHARGE_ATTEMPTS: Final = 3
+CHARGE_ATTEMPTS: Final = 5
 EXPIRY_SECONDS: Final = 24 * 3600
 ENTRY: Final = "rate"
 
@@ -111,9 +111,11 @@ class TableLimiter:
             raise self._refusal(bucket, now)
         grows = now < bucket.leased_at + GROWTH_MICROSECONDS
         wanted = max(1, min(self._largest_lease, 2 * bucket.lease)) if grows else 1
-        needed = SMALLEST_OF_MANY if grows and bucket.lease >= SMALLEST_OF_MANY else 1
-        leased, bucket.full_at = self._charge(subject, range(needed, wanted + 1), now, bucket.full_at)
-        bucket.empty_until = bucket.full_at + needed * self._interval - self._room
+        worthwhile = SMALLEST_OF_MANY if grows and bucket.lease >= SMALLEST_OF_MANY else 1
+        has_refused = now < bucket.refused_until + GROWTH_MICROSECONDS
+        least = worthwhile if has_refused else 1
+        leased, bucket.full_at = self._charge(subject, range(least, wanted + 1), now, bucket.full_at)
+        bucket.empty_until = bucket.full_at + worthwhile * self._interval - self._room
         if not leased:
             raise self._refusal(bucket, now)
         bucket.tokens = bucket.lease = leased
