@@ -4,8 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from local.comparisons import make_fast
 from local.database import DatabaseProcess
 from local.server import listen
+
+make_fast()
 
 
 @pytest.fixture(scope="session")

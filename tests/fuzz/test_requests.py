@@ -28,7 +28,7 @@ from tests.schema import check_answer
 Json = Any
 Answer = dict[str, Any]
 
-EXAMPLES: Final = int(os.environ.get("FUZZ_EXAMPLES", "100"))
+EXAMPLES: Final = int(os.environ.get("FUZZ_EXAMPLES", "50"))
 
 fuzzed = settings(
     database=None,
