@@ -25,6 +25,7 @@ from a2a_lambda import items
 from a2a_lambda.errors import InvalidParamsError, TaskNotCancelableError, TaskNotFoundError
 from a2a_lambda.model import Artifact, Message
 from a2a_lambda.outcome import TERMINAL, ArtifactDelta
+from a2a_lambda.presentation import MAX_SHOWN_BYTES
 from a2a_lambda.store import ConflictError, Page, TaskFilter
 from a2a_lambda.tables import Item, RefusedError, Table, batches, number
 from a2a_lambda.task import Beside, Content, DirectReply, Head, fold_artifacts, within
@@ -41,7 +42,7 @@ MAX_COUNT: Final = 10_000
 CONTENT_GROUP: Final = 10
 """Contents of a task whose pieces are read together."""
 
-FULL_BYTES: Final = 4_500_000
+FULL_BYTES: Final = MAX_SHOWN_BYTES
 """How much of a history fills an answer, as JSON."""
 
 HISTORY_TURNS: Final = 100

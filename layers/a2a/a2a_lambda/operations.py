@@ -42,7 +42,7 @@ WAIT_MARGIN_SECONDS: Final = 3.0
 """Waiting for another's turn ends this long before the function is stopped."""
 
 MAX_KEPT_REPLY: Final = 300_000
-"""The longest direct reply, in bytes, that is kept: a copy of the request is then answered by running again."""
+"""The longest direct reply, in bytes, that is kept. A copy of a request with a longer one runs the agent again."""
 
 POLL_SECONDS: Final = (0.1, 0.2, 0.4, 1.0)
 """The pauses between looks at a task that is waited for; the last one repeats."""
@@ -96,7 +96,7 @@ class Operations:
         Raises:
             ExtensionSupportRequiredError, ContentTypeNotSupportedError, TaskNotFoundError, InvalidParamsError,
             UnsupportedOperationError: nothing was changed.
-            UnavailableError: other writers were always faster; nothing was changed.
+            UnavailableError: other writers were always faster, or the store did not answer; a copy may be sent.
         """
         check_extensions(self._agent.card, call.extensions)
         check_content(request.message.parts, self._input_modes)

@@ -32,16 +32,18 @@ def show(store: TaskStore, head: Head, history: Sequence[Message], artifacts: li
     shown = Task(
         id=head.task_id,
         context_id=head.context_id,
-        status=TaskStatus(head.state, _said(store, head) or UNSET, format_timestamp(head.status_at)),
+        status=TaskStatus(head.state, _said(store, head, history) or UNSET, format_timestamp(head.status_at)),
         artifacts=artifacts,
         history=list(history) or UNSET,
     )
     return _shortened(shown)
 
 
-def _said(store: TaskStore, head: Head) -> Message | None:
+def _said(store: TaskStore, head: Head, history: Sequence[Message]) -> Message | None:
     """Return what was said with the task's state: a question is the last message of the history."""
-    return store.history(head, 1)[-1] if head.state in INTERRUPTED else store.status_message(head)
+    if head.state not in INTERRUPTED:
+        return store.status_message(head)
+    return (history or store.history(head, 1))[-1]
 
 
 def _shortened(shown: Task) -> Task:
