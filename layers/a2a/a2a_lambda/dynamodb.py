@@ -28,7 +28,7 @@ from a2a_lambda.outcome import TERMINAL, ArtifactDelta
 from a2a_lambda.presentation import MAX_SHOWN_BYTES
 from a2a_lambda.store import ConflictError, Page, TaskFilter
 from a2a_lambda.tables import Item, RefusedError, Table, batches, number
-from a2a_lambda.task import Beside, Content, DirectReply, Head, fold_artifacts, within
+from a2a_lambda.task import Beside, Content, DirectReply, Head, Request, fold_artifacts, within
 
 INDEX: Final = "tasks-by-owner"
 
@@ -56,6 +56,7 @@ NOT_TERMINAL: Final = f"NOT #state IN ({', '.join(TERMINAL_VALUES)})"
 _messages: Final = msgspec.json.Decoder(list[Message])
 _deltas: Final = msgspec.json.Decoder(list[ArtifactDelta])
 _message: Final = msgspec.json.Decoder(Message)
+_request: Final = msgspec.json.Decoder(Request)
 
 
 class DynamoDBTaskStore:
@@ -219,12 +220,21 @@ class DynamoDBTaskStore:
             items.key(head.task_id, items.HEAD),
             UpdateExpression=(
                 "SET #state = :canceled, status_at = :status_at, status_order = :status_order, "
-                "expires_at = :expires_at, #write = :write, revision = revision + :one "
-                "REMOVE deadline, status_message"
+                "expires_at = :expires_at, #write = :write, revision = revision + :one, "
+                "#sequence = if_not_exists(#sequence, :none) + :one, outbox = :outbox "
+                "REMOVE deadline, queued, #request, status_message"
             ),
             ConditionExpression=f"{same_owner} AND {not_expired} AND {not_later} AND {NOT_TERMINAL}",
-            ExpressionAttributeNames={"#state": "state", "#owner": "owner", "#write": "write"},
+            ExpressionAttributeNames={
+                "#state": "state",
+                "#owner": "owner",
+                "#write": "write",
+                "#sequence": "sequence",
+                "#request": "request",
+            },
             ExpressionAttributeValues={
+                ":outbox": {"S": items.canceled_outbox(status_at)},
+                ":none": number(0),
                 ":status_at": number(status_at),
                 ":status_order": {"S": items.status_order(head.task_id, status_at)},
                 ":expires_at": number(items.head_expiry(head, status_at)),
@@ -237,6 +247,30 @@ class DynamoDBTaskStore:
             ReturnValues="ALL_NEW",
         )
         return items.read_head(canceled)
+
+    def watch(self, head: Head) -> None:
+        """Have webhooks told of the task's changes from now on; nothing happens where it is finished or gone.
+
+        The revision is raised: a turn that is running tells its next updates.
+        """
+        same_owner, unwatched = "#owner = :owner", "attribute_not_exists(push)"
+        try:
+            self._table.update(
+                items.key(head.task_id, items.HEAD),
+                # What is in the outbox has been told of already, by the write that put it there.
+                UpdateExpression="SET push = :yes, #sequence = :none, revision = revision + :one REMOVE outbox",
+                ConditionExpression=f"{same_owner} AND {unwatched} AND {NOT_TERMINAL}",
+                ExpressionAttributeNames={"#owner": "owner", "#state": "state", "#sequence": "sequence"},
+                ExpressionAttributeValues={
+                    ":owner": {"S": head.owner},
+                    ":yes": {"BOOL": True},
+                    ":none": number(0),
+                    ":one": number(1),
+                    **TERMINAL_VALUES,
+                },
+            )
+        except RefusedError:
+            return
 
     def history(self, head: Head, limit: int | None = None) -> list[Message]:
         """Return the task's newest messages, `limit` (at least 1) at most, in chronological order.
@@ -271,6 +305,10 @@ class DynamoDBTaskStore:
         if head.status_message is None:
             return None
         return within(head, _message.decode(self._content(head, head.status_message)))
+
+    def request(self, head: Head) -> Request:
+        """Return what the client sent beside the message of the task's newest turn, while that is under way."""
+        return Request() if head.request is None else _request.decode(self._content(head, head.request))
 
     # Lists
 

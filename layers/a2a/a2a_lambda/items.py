@@ -6,18 +6,25 @@
     turn#000001 …             the messages of each earlier turn
     artifacts#000001 …        what each earlier turn that left artifacts did to them
     message#<key>             at which turn a message was taken, while a copy of it may still come
+    event#<write>#0 …         what webhooks are told of a change, where it is more than a state
+    config#<key>              a webhook (`push_configs`)
     content#<write>#<what>#0… content too large for the item that it belongs to, in pieces
 
-Content is kept as JSON bytes, not as DynamoDB's own types: numbers come back as they were. No key but the head's
-and a message's ever has other content than it had first, whoever writes it.
+Content is kept as JSON bytes, not as DynamoDB's own types: numbers come back as they were. No key but the head's,
+a message's and a webhook's ever has other content than it had first, whoever writes it.
+
+The head's `outbox` is what the relay passes on (`read_outbox`). It is there exactly when there is something to pass on.
 """
 
 import re
 from typing import Any, Final
 
-from a2a_lambda.model import TaskState
+import msgspec
+from msgspec import UNSET, Struct
+
+from a2a_lambda.model import StreamResponse, TaskState
 from a2a_lambda.tables import Item, number
-from a2a_lambda.task import MESSAGE_WINDOW, Beside, Content, DirectReply, Head
+from a2a_lambda.task import MESSAGE_WINDOW, Beside, Content, DirectReply, Head, Outbox
 from a2a_lambda.timestamps import format_timestamp
 
 HEAD: Final = "head"
@@ -32,7 +39,41 @@ RIDE_BYTES: Final = 8 * 1024
 PIECE_BYTES: Final = 300_000
 """The size of a piece of larger content. An item holds 400 KB."""
 
-CONTENT_OF_A_HEAD: Final = ("messages", "artifacts", "status_message")
+CONTENT_OF_A_HEAD: Final = ("messages", "artifacts", "status_message", "request")
+
+
+class Event(Struct, frozen=True, omit_defaults=True):
+    """An update that webhooks are told of, without its content: a state with its time, and where the rest lies."""
+
+    state: str = ""
+    at: int = 0
+    """In milliseconds since the epoch, for a state."""
+    key: str = ""
+    """The entry that holds the StreamResponse as JSON. Without one, it is the state alone."""
+
+
+class KeptOutbox(Struct, frozen=True, omit_defaults=True):
+    """An outbox as it is kept."""
+
+    attend: bool = False
+    events: tuple[Event, ...] = ()
+
+
+class Outgoing(Struct, frozen=True, kw_only=True):
+    """What a change of a task leaves to be passed on."""
+
+    owner: str
+    task_id: str
+    turn: int
+    run: int
+    attend: bool
+    queued: bool
+    deadline: int | None
+    events: list[tuple[int, Event]]
+    """With their sequence numbers."""
+
+
+_outboxes: Final = msgspec.json.Decoder(KeptOutbox)
 
 
 class Writer:
@@ -64,9 +105,10 @@ class Writer:
             "message_count": number(head.message_count),
             "message_key": {"S": head.message_key},
             "write": {"S": self._write},
+            **_flags(head),
         }
-        if head.deadline is not None:
-            item["deadline"] = number(head.deadline)
+        if head.outbox is not None:
+            item["outbox"] = {"S": self._outbox(head.outbox)}
         for name in CONTENT_OF_A_HEAD:
             content: Content | None = getattr(head, name)
             if content is not None:
@@ -85,6 +127,22 @@ class Writer:
         entry = note_entry(self._head.message_key)
         self._leave(entry, turn=number(self._head.turn), expires_at=number(expires_at))
 
+    def _outbox(self, outbox: Outbox) -> str:
+        """Return an outbox as it is kept; what is said in its events is left beside."""
+        events = [self._event(event, index) for index, event in enumerate(outbox.events)]
+        return msgspec.json.encode(KeptOutbox(outbox.attend, tuple(events))).decode()
+
+    def _event(self, event: StreamResponse, index: int) -> Event:
+        entry = f"event#{self._write}#{index}"
+        if event.status_update is UNSET:
+            self._keep(entry, msgspec.json.encode(event))
+            return Event(key=entry)
+        status = event.status_update.status
+        if status.message is UNSET:
+            return Event(status.state.value, self._head.status_at)
+        self._keep(entry, msgspec.json.encode(event))
+        return Event(status.state.value, self._head.status_at, entry)
+
     def _keep(self, entry: str, content: Content, **more: Item) -> None:
         self._leave(entry, content=self._place(content, entry), **more)
 
@@ -101,10 +159,10 @@ class Writer:
     def _place(self, content: Content, what: str) -> Item:
         """Return content as an attribute: itself while it is small, or where it lies."""
         if isinstance(content, Beside):
-            return {"L": [{"S": content.key}, number(content.items)]}
+            return {"L": [{"S": content.key}, number(content.size)]}
         if len(content) <= RIDE_BYTES:
             return {"B": content}
-        beside = Beside(f"content#{self._write}#{what}", -(-len(content) // PIECE_BYTES))
+        beside = Beside(f"content#{self._write}#{what}", len(content))
         for index, entry in enumerate(piece_entries(beside)):
             piece = content[index * PIECE_BYTES : (index + 1) * PIECE_BYTES]
             self._leave(entry, content={"B": piece})
@@ -151,7 +209,11 @@ def read_head(item: Item) -> Head:
         artifact_turns=int(item["artifact_turns"]["N"]),
         artifact_bytes=int(item["artifact_bytes"]["N"]),
         message_count=int(item["message_count"]["N"]),
-        deadline=int(item["deadline"]["N"]) if "deadline" in item else None,
+        deadline=_number(item, "deadline"),
+        queued="queued" in item,
+        run=_number(item, "run") or 1,
+        push="push" in item,
+        sequence=_number(item, "sequence") or 0,
         retention=int(item["retention"]["N"]),
         write=item["write"]["S"],
         **contents,
@@ -163,8 +225,35 @@ def read_content(attribute: Item) -> Content:
     if "B" in attribute:
         inline: bytes = attribute["B"]
         return inline
-    name, items = attribute["L"]
-    return Beside(name["S"], int(items["N"]))
+    name, size = attribute["L"]
+    return Beside(name["S"], int(size["N"]))
+
+
+def canceled_outbox(canceled_at: int) -> str:
+    """Return the outbox of a cancellation: whether anybody is to be told is for the relay to see."""
+    event = Event(TaskState.CANCELED.value, canceled_at)
+    return msgspec.json.encode(KeptOutbox(events=(event,))).decode()
+
+
+def read_outbox(head: Item) -> Outgoing:
+    """Return what the item of a head leaves to be passed on. Its content is not looked at.
+
+    Raises:
+        KeyError, ValueError: it is no head with an outbox.
+    """
+    kept = _outboxes.decode(head["outbox"]["S"])
+    events = kept.events if "push" in head else ()
+    first = (_number(head, "sequence") or 0) - len(events) + 1
+    return Outgoing(
+        owner=head["owner"]["S"],
+        task_id=head["task_id"]["S"],
+        turn=int(head["turn"]["N"]),
+        run=_number(head, "run") or 1,
+        attend=kept.attend,
+        queued="queued" in head,
+        deadline=_number(head, "deadline"),
+        events=list(enumerate(events, start=first)),
+    )
 
 
 def key(task_id: str, entry: str) -> Item:
@@ -204,7 +293,7 @@ def note_entry(message_key: str) -> str:
 
 def piece_entries(beside: Beside) -> list[str]:
     """Return where the pieces of content lie, in their order."""
-    return [f"{beside.key}#{index}" for index in range(beside.items)]
+    return [f"{beside.key}#{index}" for index in range(-(-beside.size // PIECE_BYTES))]
 
 
 def head_expiry(head: Head, status_at: int) -> int:
@@ -215,3 +304,22 @@ def head_expiry(head: Head, status_at: int) -> int:
 def beside_expiry(head: Head) -> int:
     """Return when what lies beside a head expires, in seconds since the epoch."""
     return (head.created_at + MESSAGE_WINDOW) // 1000 + head.retention
+
+
+def _flags(head: Head) -> dict[str, Item]:
+    """Return the attributes that most heads do not need."""
+    flags: dict[str, Item] = {}
+    if head.deadline is not None:
+        flags["deadline"] = number(head.deadline)
+    if head.queued:
+        flags["queued"] = {"BOOL": True}
+    if head.run > 1:
+        flags["run"] = number(head.run)
+    if head.push:
+        flags["push"] = {"BOOL": True}
+        flags["sequence"] = number(head.sequence)
+    return flags
+
+
+def _number(item: Item, name: str) -> int | None:
+    return int(item[name]["N"]) if name in item else None

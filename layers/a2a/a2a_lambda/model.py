@@ -21,7 +21,11 @@ PROTOCOL_VERSION: Final = "1.0"
 MAX_ID_LENGTH: Final = 512
 """Characters in an id that a client chooses (messageId, contextId); the specification names no limit."""
 
+MAX_HEADER_LENGTH: Final = 4096
+"""Characters in what a client wants sent in a header of a notification."""
+
 ClientId = Annotated[str, Meta(max_length=MAX_ID_LENGTH)]
+HeaderText = Annotated[str, Meta(max_length=MAX_HEADER_LENGTH)]
 HistoryLength = Annotated[int, Meta(ge=0)]
 PageSize = Annotated[int, Meta(ge=1, le=100)]
 
@@ -107,10 +111,56 @@ class Task(WireType, frozen=True):
     metadata: dict[str, Any] | UnsetType = UNSET
 
 
+class TaskStatusUpdateEvent(WireType, frozen=True):
+    """A task's state has changed (§4.2.1)."""
+
+    task_id: str
+    context_id: str
+    status: TaskStatus
+
+
+class TaskArtifactUpdateEvent(WireType, frozen=True):
+    """An artifact, or with `append` more of one that was given before (§4.2.2)."""
+
+    task_id: str
+    context_id: str
+    artifact: Artifact
+    append: bool = False
+    last_chunk: bool = False
+
+
+class StreamResponse(WireType, frozen=True):
+    """One update of a task as subscribers and webhooks are told of it: exactly one is set (§3.2.3)."""
+
+    ONEOF: ClassVar = ("status_update", "artifact_update")
+
+    status_update: TaskStatusUpdateEvent | UnsetType = UNSET
+    artifact_update: TaskArtifactUpdateEvent | UnsetType = UNSET
+
+
+class AuthenticationInfo(WireType, frozen=True):
+    """How a webhook wants to be authenticated to: the scheme and the credentials of an Authorization header (§4.3.2)."""
+
+    scheme: HeaderText
+    credentials: HeaderText = ""
+
+
+class TaskPushNotificationConfig(WireType, frozen=True):
+    """A webhook that is told of a task's updates (§4.3.1)."""
+
+    url: str
+    tenant: str = ""
+    id: ClientId = ""
+    task_id: str = ""
+    token: HeaderText = ""
+    authentication: AuthenticationInfo | UnsetType = UNSET
+
+
 class SendMessageConfiguration(WireType, frozen=True):
     """What the client wishes of an answer (§3.2.2)."""
 
     accepted_output_modes: list[str] = []
+    task_push_notification_config: TaskPushNotificationConfig | UnsetType = UNSET
     history_length: HistoryLength | UnsetType = UNSET
     return_immediately: bool = False
 
@@ -168,6 +218,53 @@ class ListTasksResponse(WireType, frozen=True):
     next_page_token: str
     page_size: int
     total_size: int
+
+
+class CreateTaskPushNotificationConfigRequest(WireType, frozen=True):
+    """The parameters of CreateTaskPushNotificationConfig: the config, with its task (§3.1.7)."""
+
+    task_id: str
+    url: str
+    tenant: str = ""
+    id: ClientId = ""
+    token: HeaderText = ""
+    authentication: AuthenticationInfo | UnsetType = UNSET
+
+
+class GetTaskPushNotificationConfigRequest(WireType, frozen=True):
+    """The parameters of GetTaskPushNotificationConfig (§3.1.8)."""
+
+    task_id: str
+    id: str
+    tenant: str = ""
+
+
+class ListTaskPushNotificationConfigsRequest(WireType, frozen=True):
+    """The parameters of ListTaskPushNotificationConfigs (§3.1.9)."""
+
+    task_id: str
+    tenant: str = ""
+    page_size: PageSize | UnsetType = UNSET
+    page_token: str = ""
+
+
+class ListTaskPushNotificationConfigsResponse(WireType, frozen=True):
+    """The result of ListTaskPushNotificationConfigs (§3.1.9)."""
+
+    configs: list[TaskPushNotificationConfig] = []
+    next_page_token: str = ""
+
+
+class DeleteTaskPushNotificationConfigRequest(WireType, frozen=True):
+    """The parameters of DeleteTaskPushNotificationConfig (§3.1.10)."""
+
+    task_id: str
+    id: str
+    tenant: str = ""
+
+
+class Nothing(WireType, frozen=True):
+    """The result of an operation that has none: `{}`."""
 
 
 class AgentProvider(WireType, frozen=True):

@@ -35,6 +35,14 @@ class ArtifactDelta(Struct, frozen=True, omit_defaults=True):
     append: bool = False
 
 
+class ArtifactNews(Struct, frozen=True):
+    """What is new of one artifact: all of it, or with `append` the parts that came behind others."""
+
+    artifact: Artifact
+    append: bool
+    last_chunk: bool
+
+
 class Outcome:
     """A turn while its agent runs.
 
@@ -56,7 +64,10 @@ class Outcome:
         self._new_id = new_id
         self._deltas: dict[str, ArtifactDelta] = {}
         self._sizes: dict[str, int] = {}
+        self._news: dict[str, ArtifactNews] = {}
         self._updates = 0
+        self.has_said = False
+        """Whether there is news of the state, or of what was said with it."""
         self.state = TaskState.WORKING
         self.status_message: Message | None = None
         self.is_reply = False
@@ -79,7 +90,7 @@ class Outcome:
                 if state in INTERRUPTED and not parts:
                     raise InvalidAgentResponseError(f"{state.value} without a message")
                 self.status_message = self._say(parts) if parts else None
-                self.state = state
+                self.state, self.has_said = state, True
             case Reply(parts):
                 self.status_message = self._say(parts)
                 self.state, self.is_reply = TaskState.COMPLETED, self._updates == 0
@@ -119,6 +130,21 @@ class Outcome:
         """The size of what the turn did to the task's artifacts, as JSON."""
         return sum(self._sizes.values())
 
+    @property
+    def given(self) -> list[ArtifactNews]:
+        """What is new of the artifacts, in the order in which the news began."""
+        return list(self._news.values())
+
+    @property
+    def has_news(self) -> bool:
+        """Whether anything has come since the news was last told."""
+        return self.has_said or bool(self._news)
+
+    def told(self) -> None:
+        """Forget the news: it has been told. What is kept of the turn stays."""
+        self._news.clear()
+        self.has_said = False
+
     def _give(self, update: ArtifactUpdate) -> None:
         given, size = _copied(
             Artifact(
@@ -137,8 +163,17 @@ class Outcome:
         if size > self._max_artifact_bytes:
             raise OutputTooLargeError(f"The agent gave an artifact of more than {self._max_artifact_bytes} bytes.")
         self._check_room(self.artifact_bytes - self._sizes.get(key, 0) + size)
+        self._note(given, append=update.append, last_chunk=update.last_chunk)
         whole = extended(earlier.artifact, given) if earlier else given
         self._deltas[key], self._sizes[key] = ArtifactDelta(whole, append), size
+
+    def _note(self, given: Artifact, *, append: bool, last_chunk: bool) -> None:
+        """Add to the news of an artifact."""
+        fresh = replace(given, parts=list(given.parts))
+        known = self._news.get(given.artifact_id) if append else None
+        if known:
+            fresh, append = extended(known.artifact, fresh), known.append
+        self._news[given.artifact_id] = ArtifactNews(fresh, append, last_chunk)
 
     def _say(self, parts: Iterable[Part]) -> Message:
         message = self._message_of(parts)

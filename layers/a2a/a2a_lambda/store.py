@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from a2a_lambda.errors import TaskNotFoundError
 from a2a_lambda.model import Artifact, Message, TaskState
-from a2a_lambda.task import DirectReply, Head
+from a2a_lambda.task import DirectReply, Head, Request
 
 
 class ConflictError(Exception):
@@ -89,6 +89,9 @@ class TaskStore(Protocol):
             TaskNotCancelableError: it is finished.
         """
 
+    def watch(self, head: Head) -> None:
+        """Have webhooks told of the task's changes from now on (`Head.push`). Nothing happens to a finished task."""
+
     def page(self, owner: str, wanted: TaskFilter, cursor: str | None, size: int) -> Page:
         """Return the next tasks of a list, `size` at most, the newest change of state first.
 
@@ -113,3 +116,6 @@ class TaskStore(Protocol):
 
     def status_message(self, head: Head) -> Message | None:
         """Return what was said with the task's state, if anything was (§4.1.2)."""
+
+    def request(self, head: Head) -> Request:
+        """Return what the client sent beside the message of the task's newest turn, while that is under way."""
