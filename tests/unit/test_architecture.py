@@ -22,10 +22,10 @@ RINGS: Final = [
     {"operations"},
     {"jsonrpc", "card"},
     {"apigateway", "settings", "loading", "observation", "security", "signing"},
-    {"tables", "items", "dynamodb", "keys", "rates", "kms", "clients"},
+    {"tables", "items", "dynamodb", "keys", "rates", "kms", "clients", "outages", "queues"},
     {"bootstrap"},
 ]
-KNOWING_BOTOCORE: Final = {"tables", "kms", "clients", "bootstrap"}
+KNOWING_BOTOCORE: Final = {"tables", "kms", "clients", "outages", "queues", "bootstrap"}
 READING_THE_ENVIRONMENT: Final = {"bootstrap", "observation"}
 RULES: Final = sorted(module for members in RINGS[:7] for module in members - {"timestamps", "tally"})
 ASKING_FOR_THE_TIME: Final = {"now", "utcnow", "today"}

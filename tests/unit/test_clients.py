@@ -15,7 +15,7 @@ from a2a_lambda.clients import JsonFiles, ServiceLoader, client
 ENDPOINT = "http://127.0.0.1:9"
 
 
-@pytest.mark.parametrize("service", ["dynamodb", "kms"])
+@pytest.mark.parametrize("service", ["dynamodb", "kms", "sqs"])
 @pytest.mark.parametrize("kind", ["service-2", "endpoint-rule-set-1"])
 def test_a_services_data_is_what_botocore_finds(service: str, kind: str) -> None:
     assert ServiceLoader(service).load_service_model(service, kind) == Loader().load_service_model(service, kind)

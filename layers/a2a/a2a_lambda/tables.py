@@ -6,15 +6,14 @@ An item, a key or an attribute is what the low-level client has: {"task_id": {"S
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from botocore.exceptions import ClientError, HTTPClientError
-from botocore.exceptions import ConnectionError as BotoConnectionError
+from botocore.exceptions import ClientError
 
 from a2a_lambda import tally
 from a2a_lambda.errors import UnavailableError
+from a2a_lambda.outages import unavailable
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -27,21 +26,6 @@ BATCH_GETS: Final = 100
 
 BATCH_ATTEMPTS: Final = 6
 BACKOFF_SECONDS: Final = 0.05
-
-SERVER_ERROR: Final = 500
-TRY_AGAIN: Final = frozenset(
-    {
-        "InternalServerError",
-        "LimitExceededException",
-        "ProvisionedThroughputExceededException",
-        "RequestLimitExceeded",
-        "RequestTimeout",
-        "ServiceUnavailable",
-        "ThrottlingException",
-    }
-)
-"""The error codes that say nothing about the request, only about the moment."""
-
 
 METERED: Final[Any] = {"ReturnConsumedCapacity": "TOTAL"}
 
@@ -64,7 +48,7 @@ class Table:
 
     def get(self, key: Item) -> Item | None:
         """Return an item as last written, None where there is none."""
-        with _unavailable():
+        with unavailable():
             answer = self._client.get_item(TableName=self._name, Key=key, ConsistentRead=True, **METERED)
         tally.current().add_call(answer)
         return answer.get("Item")
@@ -87,7 +71,7 @@ class Table:
 
     def delete(self, key: Item) -> None:
         """Delete an item, if it is there."""
-        with _unavailable():
+        with unavailable():
             tally.current().add_call(self._client.delete_item(TableName=self._name, Key=key, **METERED))
 
     def put_all(self, items: Sequence[Item]) -> None:
@@ -104,7 +88,7 @@ class Table:
         for batch in batches(keys, BATCH_GETS):
             left: Any = {self._name: {"Keys": batch, "ConsistentRead": True}}
             for wait in _backoff():
-                with _unavailable():
+                with unavailable():
                     answer = self._client.batch_get_item(RequestItems=left, **METERED)
                 tally.current().add_call(answer)
                 items += answer["Responses"].get(self._name, [])
@@ -117,7 +101,7 @@ class Table:
     def get_together(self, keys: Sequence[Item]) -> list[Item]:
         """Return items as `get_all` does, all from one call: they are no further apart than its reads."""
         for wait in _backoff():
-            with _unavailable():
+            with unavailable():
                 request: Any = {self._name: {"Keys": keys, "ConsistentRead": True}}
                 answer = self._client.batch_get_item(RequestItems=request, **METERED)
             tally.current().add_call(answer)
@@ -134,7 +118,7 @@ class Table:
     def pages(self, **arguments: Any) -> Iterator[Item]:
         """Yield the answers of a query, page after page: `Items`, `Count`, `ScannedCount`, `LastEvaluatedKey`."""
         while True:
-            with _unavailable():
+            with unavailable():
                 page = cast("Item", self._client.query(TableName=self._name, **arguments, **METERED))
             tally.current().add_call(page)
             yield page
@@ -144,7 +128,7 @@ class Table:
 
     def _write(self, call: Callable[..., Any], **arguments: Any) -> Item:
         try:
-            with _unavailable():
+            with unavailable():
                 answer: dict[str, Item] = call(
                     TableName=self._name, ReturnValuesOnConditionCheckFailure="ALL_OLD", **METERED, **arguments
                 )
@@ -160,7 +144,7 @@ class Table:
         for batch in batches(requests, BATCH_PUTS):
             left: Any = {self._name: batch}
             for wait in _backoff():
-                with _unavailable():
+                with unavailable():
                     answer = self._client.batch_write_item(RequestItems=left, **METERED)
                 tally.current().add_call(answer)
                 left = answer["UnprocessedItems"]
@@ -195,17 +179,3 @@ def _give_up() -> None:
 
 def _pause(longest: float) -> None:
     time.sleep(random.uniform(0, longest))  # noqa: S311 - spreads writers, hides nothing
-
-
-@contextmanager
-def _unavailable() -> Iterator[None]:
-    """Translate what DynamoDB says when the moment is wrong and not the request."""
-    try:
-        yield
-    except (BotoConnectionError, HTTPClientError) as error:
-        raise UnavailableError from error
-    except ClientError as error:
-        status = error.response["ResponseMetadata"]["HTTPStatusCode"]
-        if error.response["Error"]["Code"] in TRY_AGAIN or status >= SERVER_ERROR:
-            raise UnavailableError from error
-        raise
