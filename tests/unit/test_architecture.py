@@ -17,7 +17,7 @@ RINGS: Final = [
     {"agent"},
     {"outcome"},
     {"task"},
-    {"store", "turns", "validation", "capabilities", "callers", "pages", "retries"},
+    {"store", "turns", "validation", "capabilities", "callers", "pages", "retries", "addresses"},
     {"presentation", "listing"},
     {"operations"},
     {"jsonrpc", "card"},

@@ -6,10 +6,13 @@ the client.
 """
 
 import re
+from collections.abc import Callable
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Final
 
 from msgspec import Struct
+
+Address = IPv4Address | IPv6Address
 
 MAX_URL_LENGTH: Final = 2048
 MAX_HOST_LENGTH: Final = 253
@@ -17,7 +20,7 @@ MAX_PORT: Final = 65535
 DEFAULT_PORTS: Final = {"https": 443, "http": 80}
 
 URL: Final = re.compile(r"(https?)://([^/?#]*)([^?#]*)(\?[^#]*)?(?:#.*)?", re.IGNORECASE | re.ASCII)
-"""Scheme, authority, path, query. Under ASCII alone does IGNORECASE not take ſ for s."""
+"""Scheme, authority, path, query. Without ASCII, IGNORECASE takes other letters (U+017F) for an s."""
 AUTHORITY: Final = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([0-9]{1,5}))?")
 """Host, port."""
 FORBIDDEN: Final = re.compile(r"[\x00-\x20\x7f-\xa0\\]")
@@ -25,7 +28,7 @@ FORBIDDEN: Final = re.compile(r"[\x00-\x20\x7f-\xa0\\]")
 LABEL: Final = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 HOST: Final = re.compile(rf"{LABEL}(?:\.{LABEL})*")
 NUMERIC: Final = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)")
-"""A host that ends in a number is an IPv4 address to those who read it (WHATWG URL, §3.5): 127.1, 0x7f.1, 2130706433."""
+"""A host that ends in a number is an IPv4 address to many who read it: 127.1, 0x7f.1, 0177.0.0.1, 2130706433."""
 HEADER: Final = re.compile(r"[!-~](?:[ -~]*[!-~])?|")
 
 LOCALHOST: Final = "localhost"
@@ -128,7 +131,7 @@ def check_address(address: str, policy: Policy, host: str) -> None:
         UnsafeUrlError: it is not a public one; or, where the policy lets this machine's own hosts in and the host
             is one of them, it is not this machine's own.
     """
-    ip = _address(address)
+    ip = _address(address, ip_address)
     if policy.allow_local and _is_local(host):
         if not _is_loopback(ip):
             raise UnsafeUrlError("must be at an address of this machine")
@@ -184,16 +187,14 @@ def _ascii(host: str) -> str:
     return name.decode("ascii")
 
 
-def _address(
-    text: str, kind: type[IPv4Address] | type[IPv6Address] | None = None
-) -> IPv4Address | IPv6Address:
-    """Return the address that a text is, without a zone."""
+def _address(text: str, read: Callable[[str], Address]) -> Address:
     try:
-        if "%" not in text:
-            return kind(text) if kind else ip_address(text)
+        address = read(text)
     except ValueError:
-        pass
-    raise UnsafeUrlError("must have its IP address in the usual form, and without a zone")
+        raise UnsafeUrlError("must have its IP address in the usual form") from None
+    if "%" in text:
+        raise UnsafeUrlError("must have its IP address without a zone")
+    return address
 
 
 def _is_local(host: str) -> bool:
@@ -203,11 +204,11 @@ def _is_local(host: str) -> bool:
         return False
 
 
-def _is_loopback(ip: IPv4Address | IPv6Address) -> bool:
+def _is_loopback(ip: Address) -> bool:
     return any(ip in network for network in LOOPBACK)
 
 
-def _is_public(ip: IPv4Address | IPv6Address) -> bool:
+def _is_public(ip: Address) -> bool:
     if isinstance(ip, IPv4Address):
         return not any(ip in network for network in IPV4_REFUSED)
     return ip in IPV6_GLOBAL and not any(ip in network for network in IPV6_REFUSED)
