@@ -7,7 +7,7 @@ MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
 .SUFFIXES:
-.PHONY: help run database key keys revoke forget test lint fmt bench build clean
+.PHONY: help run database key keys revoke forget test lint fmt bench smoke validate build clean
 
 PIP_INSTALL := -I -m pip install --quiet --disable-pip-version-check --no-compile
 
@@ -49,6 +49,12 @@ fmt: .venv/test ## Format the code
 bench: .venv/test ## Measure
 	.venv/bin/python -m bench
 
+smoke: .venv/run ## Walk an agent through the protocol, deployed or local (URL=, KEY=, TEXT=, WEBHOOK=)
+	@exec .venv/bin/python -m smoke
+
+validate: .venv/validate ## Check a card with a2aops, a public validator (URL=)
+	@exec .venv/bin/a2aops card check "$${URL:-http://127.0.0.1:3000}"
+
 # A .pyc that is never compared with its source: Lambda's disk cannot be written to, and times change on the way there.
 build: .venv-sam/made ## Build for `sam deploy`, with compiled code, which starts faster (CONFIG_ENV=x86_64)
 	PATH="$(CURDIR)/.venv-sam/bin:$$PATH" sam build --config-env $(or $(CONFIG_ENV),default)
@@ -70,6 +76,10 @@ clean: ## Remove all that was made
 .venv/test: .venv/run requirements/test.txt
 	@echo "Adding the test tools to .venv, once …"
 	@.venv/bin/python $(PIP_INSTALL) -r requirements/test.txt
+	@touch $@
+
+.venv/validate: .venv/run requirements/validate.txt
+	@.venv/bin/python $(PIP_INSTALL) -r requirements/validate.txt
 	@touch $@
 
 # SAM and Lambda's runtime for the tests of the template and the runtime: in Python
