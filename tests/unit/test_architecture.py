@@ -22,7 +22,7 @@ RINGS: Final = [
     {"operations"},
     {"jsonrpc", "card"},
     {"apigateway", "settings", "loading", "observation", "security", "signing"},
-    {"tables", "items", "dynamodb", "keys", "rates", "kms", "clients", "outages", "queues"},
+    {"tables", "items", "dynamodb", "keys", "rates", "kms", "clients", "outages", "queues", "webhooks"},
     {"bootstrap"},
 ]
 KNOWING_BOTOCORE: Final = {"tables", "kms", "clients", "outages", "queues", "bootstrap"}
