@@ -34,6 +34,6 @@ def handler(event: apigateway.Event, _context: Any) -> apigateway.Response:
     if event["routeKey"].endswith("/jwks.json"):
         return apigateway.response(*signer.publish_keys(if_none_match)) if signer else apigateway.NOT_FOUND
     base_url = configured.public_url.rstrip("/") or apigateway.base_url(event)
-    card = secured(agent_card(profile, base_url), configured)
+    card = secured(agent_card(profile, base_url, push=configured.push == "on"), configured)
     answer = signer.publish(card, base_url, if_none_match) if signer else publish(card, if_none_match)
     return apigateway.response(*answer)

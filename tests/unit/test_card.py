@@ -39,6 +39,10 @@ def test_a_card_says_what_the_agent_says_and_what_the_server_does() -> None:
     }
 
 
+def test_a_card_declares_push_notifications_where_there_are_any() -> None:
+    assert agent_card(PROFILE, URL, push=True).capabilities.push_notifications is True
+
+
 def test_a_card_has_the_provider_the_extensions_and_the_icon_that_the_agent_names() -> None:
     card = shown(
         AgentProfile(

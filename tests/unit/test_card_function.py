@@ -48,6 +48,15 @@ def test_the_card_declares_what_callers_need(monkeypatch: pytest.MonkeyPatch, me
     assert set(json.loads(answer["body"])["securitySchemes"]) == {"apiKey", "bearer"}
 
 
+@pytest.mark.parametrize(("setting", "declared"), [("on", True), ("off", False)])
+def test_the_card_declares_push_notifications_by_the_setting(
+    monkeypatch: pytest.MonkeyPatch, *, setting: str, declared: bool
+) -> None:
+    answer = loaded(monkeypatch, PUSH=setting).handler(event("agent-card.json"), None)
+
+    assert json.loads(answer["body"])["capabilities"]["pushNotifications"] is declared
+
+
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 def test_without_a_signing_key_there_are_no_keys(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
     answer = loaded(monkeypatch).handler(event("jwks.json", method), None)

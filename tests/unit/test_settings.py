@@ -4,13 +4,29 @@ from typing import Final
 
 import pytest
 
-from a2a_lambda.settings import CardSettings, InvalidSettingError, RpcSettings, load
+from a2a_lambda.settings import (
+    CardSettings,
+    InvalidSettingError,
+    PushSettings,
+    RelaySettings,
+    RpcSettings,
+    WorkerSettings,
+    load,
+)
 
 AGENT: Final = {"A2A_AGENT": "order_status:OrderStatusAgent"}
 RPC: Final = AGENT | {"TASKS_TABLE": "tasks", "CALLERS_TABLE": "callers"}
+QUEUES: Final = {
+    "WORK_QUEUE": "https://sqs.us-east-1.amazonaws.com/1/Work",
+    "PUSH_QUEUE": "http://127.0.0.1:8000/1/Push.fifo",
+    "PUSH_DEAD_LETTERS": "http://127.0.0.1:8000/1/Dead.fifo",
+}
+ALL: Final = RPC | QUEUES
+
+AnySettings = CardSettings | RpcSettings | RelaySettings | WorkerSettings | PushSettings
 
 
-def refused(settings_type: type[CardSettings | RpcSettings], environ: dict[str, str]) -> str:
+def refused(settings_type: type[AnySettings], environ: dict[str, str]) -> str:
     with pytest.raises(InvalidSettingError) as error:
         load(settings_type, environ)
     return str(error.value)
@@ -34,6 +50,9 @@ def test_settings_have_defaults() -> None:
         max_task_bytes=4_194_304,
         rate_per_second=20,
         rate_burst=200,
+        push="off",
+        push_allow_local="off",
+        push_allowed_hosts="",
     )
 
 
@@ -147,3 +166,51 @@ def test_a_public_url_has_a_host_and_nothing_behind_it(url: str) -> None:
 @pytest.mark.parametrize("endpoint", ["127.0.0.1:8000", "x", "ftp://127.0.0.1", "http://"])
 def test_an_endpoint_that_is_no_url_is_refused_by_name(endpoint: str) -> None:
     assert refused(RpcSettings, RPC | {"DYNAMODB_ENDPOINT": endpoint}).startswith("DYNAMODB_ENDPOINT: ")
+
+
+@pytest.mark.parametrize(
+    ("settings_type", "needed"),
+    [
+        (RelaySettings, ["TASKS_TABLE", "WORK_QUEUE"]),
+        (WorkerSettings, ["A2A_AGENT", "TASKS_TABLE", "WORK_QUEUE"]),
+        (PushSettings, ["TASKS_TABLE", "PUSH_QUEUE", "PUSH_DEAD_LETTERS"]),
+    ],
+)
+def test_a_function_needs_its_table_and_its_queues(settings_type: type[AnySettings], needed: list[str]) -> None:
+    load(settings_type, {name: ALL[name] for name in needed})
+    for missing in needed:
+        given = {name: value for name, value in ALL.items() if name != missing}
+        assert refused(settings_type, given) == f"{missing}: must be set"
+
+
+def test_the_worker_has_the_defaults_of_the_rpc_function() -> None:
+    worker, rpc = load(WorkerSettings, ALL), load(RpcSettings, ALL)
+
+    for name in ("retention_days", "idempotency_seconds", "max_messages", "max_artifact_bytes", "max_task_bytes"):
+        assert getattr(worker, name) == getattr(rpc, name)
+
+
+def test_without_push_notifications_there_is_no_push_queue() -> None:
+    assert load(RelaySettings, ALL | {"PUSH_QUEUE": ""}).push_queue == ""
+
+
+@pytest.mark.parametrize("url", ["Work", "sqs:Work", "https://", "https://x/1 2", "ftp://x/1/Work"])
+def test_a_queue_that_is_no_url_is_refused_by_name(url: str) -> None:
+    assert refused(WorkerSettings, ALL | {"WORK_QUEUE": url}).startswith("WORK_QUEUE: ")
+
+
+@pytest.mark.parametrize("value", ["ON", "true", "1", "yes"])
+@pytest.mark.parametrize("name", ["PUSH", "PUSH_ALLOW_LOCAL"])
+def test_a_switch_is_on_or_off(name: str, value: str) -> None:
+    assert load(RpcSettings, ALL | {name: "on"}) != load(RpcSettings, ALL | {name: "off"})
+    assert refused(RpcSettings, ALL | {name: value}).startswith(f"{name}: ")
+
+
+@pytest.mark.parametrize("value", ["example.com", "example.com,*.example.org,192.0.2.1", "2001:db8::1"])
+def test_hosts_are_names_and_addresses(value: str) -> None:
+    assert load(PushSettings, ALL | {"PUSH_ALLOWED_HOSTS": value}).push_allowed_hosts == value
+
+
+@pytest.mark.parametrize("value", ["https://example.com", "example.com/", "a b", "a,", ",a", "a,,b", "me@example.com"])
+def test_anything_but_hosts_is_refused_by_name(value: str) -> None:
+    assert refused(PushSettings, ALL | {"PUSH_ALLOWED_HOSTS": value}).startswith("PUSH_ALLOWED_HOSTS: ")

@@ -18,8 +18,8 @@ CARD_TYPE: Final = "application/json"
 RPC_PATH: Final = "/a2a"
 
 
-def agent_card(profile: AgentProfile, base_url: str) -> AgentCard:
-    """Return the public card of an agent that is served at a base URL (no trailing slash)."""
+def agent_card(profile: AgentProfile, base_url: str, *, push: bool = False) -> AgentCard:
+    """Return the public card of an agent that is served at a base URL (no trailing slash), with push or without."""
     return AgentCard(
         name=profile.name,
         description=profile.description,
@@ -27,7 +27,7 @@ def agent_card(profile: AgentProfile, base_url: str) -> AgentCard:
         supported_interfaces=[AgentInterface(base_url + RPC_PATH, "JSONRPC", PROTOCOL_VERSION)],
         capabilities=AgentCapabilities(
             streaming=False,
-            push_notifications=False,
+            push_notifications=push,
             extensions=list(profile.extensions),
             extended_agent_card=False,
         ),
