@@ -152,5 +152,7 @@ def _value_size(value: Parameters) -> int:
             return len(content.encode())
         case "L":
             return 3 + sum(1 + _value_size(each) for each in content)
+        case "BOOL":
+            return 1
         case _:
             return len(content)

@@ -10,8 +10,10 @@ import pytest
 
 from a2a_lambda import items
 from a2a_lambda.agent import Turn, Updates, completed, input_required, reply
+from a2a_lambda.bootstrap import later
+from a2a_lambda.calls import World
 from a2a_lambda.model import SendMessageRequest
-from a2a_lambda.operations import Operations, World
+from a2a_lambda.operations import Operations
 from a2a_lambda.timestamps import now
 from tests.integration.tables import WINDOW_SECONDS, Tasks, new_client, patient_client
 from tests.unit.factories import DAY, GENEROUS, SECOND, Clock, Ids, agent, call, message, texts
@@ -168,7 +170,7 @@ class Running(Clock):
 
 def sending(tasks: Tasks, respond: Callable[[Turn], Updates], *, read_only: bool) -> Callable[[float], Any]:
     """Return what sends the message after so many seconds, and returns its task."""
-    world = World(clock=tasks.clock, new_id=Ids(), pause=sleep)
+    world = World(clock=tasks.clock, new_id=Ids(), pause=sleep, later=later)
     operations = Operations(
         agent(respond, read_only=read_only), tasks.store(), GENEROUS, world, window_seconds=WINDOW_SECONDS
     )

@@ -221,7 +221,8 @@ def test_content_beside_the_head_is_named_after_the_write(tasks: Tasks) -> None:
     key = f"content#{items['head']['write']['S']}#messages"
 
     assert set(items) == {"head", f"{key}#0"}
-    assert items["head"]["messages"] == {"L": [{"S": key}, {"N": "1"}]}
+    size = len(items[f"{key}#0"]["content"]["B"])
+    assert items["head"]["messages"] == {"L": [{"S": key}, {"N": str(size)}]}
 
 
 @pytest.mark.parametrize("length", [290_000, 300_001, 600_001, 3_000_000])

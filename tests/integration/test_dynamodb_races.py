@@ -165,7 +165,7 @@ def test_an_acting_agent_that_finds_the_task_claimed_does_not_run(tasks: Tasks) 
 
 
 def test_two_readers_that_give_a_turn_up_at_once_tell_the_same(tasks: Tasks) -> None:
-    served, rival = tasks.serve(asking(read_only=False)), rival_of(tasks, asking())
+    served, rival = tasks.serve(asking(read_only=False)), rival_of(tasks, asking(read_only=False))
     tasks.before("PutItem", lambda: tasks.answer("PutItem", KeyboardInterrupt()))
     with pytest.raises(KeyboardInterrupt):
         served.send("first")

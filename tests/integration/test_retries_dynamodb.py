@@ -13,9 +13,11 @@ from msgspec.structs import replace
 
 from a2a_lambda import items, task
 from a2a_lambda.agent import Turn, Updates, artifact, completed, input_required, reply
+from a2a_lambda.bootstrap import later
+from a2a_lambda.calls import World
 from a2a_lambda.errors import UnsupportedOperationError
 from a2a_lambda.model import Message, SendMessageRequest, TaskState
-from a2a_lambda.operations import Operations, World
+from a2a_lambda.operations import Operations
 from a2a_lambda.retries import first_id, message_key
 from a2a_lambda.store import ConflictError
 from a2a_lambda.task import Head
@@ -249,7 +251,7 @@ def test_a_message_is_a_new_task_after_the_window(tasks: Tasks) -> None:
 
 
 def test_without_a_window_nothing_is_remembered(tasks: Tasks) -> None:
-    world = World(clock=tasks.clock, new_id=Ids(), pause=lambda _seconds: None)
+    world = World(clock=tasks.clock, new_id=Ids(), pause=lambda _seconds: None, later=later)
     operations = Operations(asking(), tasks.store(window_seconds=0), GENEROUS, world, window_seconds=0)
     found = []
     for _ in range(2):
@@ -384,7 +386,7 @@ def slow(counted: Counted, started: threading.Event) -> Any:
 
 def real(tasks: Tasks, served: Any) -> Operations:
     """Return operations that wait as the function does."""
-    world = World(clock=now, new_id=Ids(), pause=sleep)
+    world = World(clock=now, new_id=Ids(), pause=sleep, later=later)
     store = tasks.store()
     store._clock = now  # noqa: SLF001 - the clock on the wall, since callers wait for each other
     return Operations(served, store, GENEROUS, world, window_seconds=WINDOW_SECONDS)

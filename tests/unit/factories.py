@@ -12,7 +12,9 @@ from msgspec.structs import replace
 from a2a_lambda import agent as api
 from a2a_lambda import task, validation
 from a2a_lambda.agent import Agent, AgentProfile, Turn, Update, Updates
+from a2a_lambda.calls import Call, World
 from a2a_lambda.jsonrpc import Answer, Endpoint
+from a2a_lambda.ledger import Ledger
 from a2a_lambda.model import (
     AgentSkill,
     CancelTaskRequest,
@@ -28,12 +30,14 @@ from a2a_lambda.model import (
     Task,
     TaskState,
 )
-from a2a_lambda.operations import Call, Operations, World
+from a2a_lambda.operations import Operations
 from a2a_lambda.outcome import Outcome
 from a2a_lambda.retries import message_key
+from a2a_lambda.running import Runner
 from a2a_lambda.store import TaskStore
 from a2a_lambda.task import Head
 from a2a_lambda.validation import Validator
+from a2a_lambda.working import Attended, Work, Worker
 from tests.unit.memory_store import InMemoryTaskStore
 
 Json = Any
@@ -80,6 +84,25 @@ class Pause:
         self.meanwhile()
 
 
+class Timers:
+    """Actions that wait for their time, which comes when a test says so."""
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[float, Callable[[], None]]] = []
+        """With the seconds that they were to wait."""
+
+    def __call__(self, seconds: float, action: Callable[[], None]) -> Callable[[], None]:
+        entry = seconds, action
+        self.waiting.append(entry)
+        return lambda: self.waiting.remove(entry) if entry in self.waiting else None
+
+    def fire(self) -> None:
+        """Carry out what waits."""
+        due, self.waiting = self.waiting, []
+        for _, action in due:
+            action()
+
+
 class Ids:
     """Ids in the form of the server's own, in the order of their making."""
 
@@ -122,7 +145,9 @@ def texts(messages: Sequence[Message] | UnsetType) -> list[str]:
     return [str(part.text) for each in messages for part in each.parts]
 
 
-def agent(script: Script, *, read_only: bool = True, profile: AgentProfile = PROFILE) -> Agent:
+def agent(
+    script: Script, *, read_only: bool = True, background: bool = False, profile: AgentProfile = PROFILE
+) -> Agent:
     """Return an agent that answers with a generator function."""
 
     class Scripted(Agent):
@@ -131,15 +156,16 @@ def agent(script: Script, *, read_only: bool = True, profile: AgentProfile = PRO
         def respond(self, turn: Turn) -> Updates:
             return script(turn)
 
-    class ReadOnly(Scripted):
-        read_only = True
+    made = type("Scripted", (Scripted,), {"read_only": read_only, "background": background})()
+    assert isinstance(made, Agent)
+    return made
 
-    return ReadOnly() if read_only else Scripted()
 
-
-def yielding(*updates: Update, read_only: bool = True, profile: AgentProfile = PROFILE) -> Agent:
+def yielding(
+    *updates: Update, read_only: bool = True, background: bool = False, profile: AgentProfile = PROFILE
+) -> Agent:
     """Return an agent that answers every message with the same updates."""
-    return agent(lambda _turn: iter(updates), read_only=read_only, profile=profile)
+    return agent(lambda _turn: iter(updates), read_only=read_only, background=background, profile=profile)
 
 
 def asking(*, read_only: bool = True) -> Agent:
@@ -163,9 +189,11 @@ class Server:
     """The operations of one agent, with what they stand on."""
 
     operations: Operations
+    worker: Worker
     store: TaskStore
     clock: Clock
     pause: Pause
+    timers: Timers
 
     def send(
         self,
@@ -208,6 +236,10 @@ class Server:
         """Cancel a task."""
         return self.operations.cancel_task(CancelTaskRequest(task_id), caller or hurried(self.clock))
 
+    def work(self, task_id: str, *, turn: int = 1, run: int = 1, seconds_left: float = 300.0) -> Attended:
+        """Attend to a run of a turn, as the worker does."""
+        return self.worker.attend(Work(OWNER, task_id, turn, run), lambda: seconds_left)
+
     def list(self, request: ListTasksRequest | None = None, *, caller: Call | None = None) -> ListTasksResponse:
         """Read a page of a list."""
         return self.operations.list_tasks(request or ListTasksRequest(), caller or hurried(self.clock))
@@ -224,10 +256,12 @@ def server(
     """Return a server for an agent, with a store in memory unless another is given."""
     clock = clock or Clock()
     store = store or InMemoryTaskStore(clock, window_seconds=window_seconds)
-    pause = Pause(clock)
-    world = World(clock=clock, new_id=Ids(), pause=pause)
+    pause, timers = Pause(clock), Timers()
+    world = World(clock=clock, new_id=Ids(), pause=pause, later=timers)
     operations = Operations(served, store, limits, world, window_seconds=window_seconds)
-    return Server(operations, store, clock, pause)
+    ledger = Ledger(store, world, read_only=served.read_only)
+    worker = Worker(store, ledger, Runner(served, store, ledger, limits, world), world)
+    return Server(operations, worker, store, clock, pause, timers)
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,11 @@ import msgspec
 from msgspec.structs import replace
 
 from a2a_lambda.errors import TaskNotCancelableError, TaskNotFoundError
-from a2a_lambda.model import Artifact, Message, TaskState
+from a2a_lambda.model import Artifact, Message, StreamResponse, TaskState, TaskStatus, TaskStatusUpdateEvent
 from a2a_lambda.outcome import TERMINAL, ArtifactDelta
 from a2a_lambda.store import ConflictError, Page, TaskFilter
-from a2a_lambda.task import MESSAGE_WINDOW, Content, DirectReply, Head, fold_artifacts, within
+from a2a_lambda.task import MESSAGE_WINDOW, Content, DirectReply, Head, Outbox, Request, fold_artifacts, within
+from a2a_lambda.timestamps import format_timestamp
 
 DAY_SECONDS: Final = 24 * 3600
 
@@ -30,6 +31,8 @@ class InMemoryTaskStore:
         self._replies: dict[str, tuple[DirectReply, int]] = {}
         self._again: dict[tuple[str, str], tuple[str, int]] = {}
         self._write_numbers = itertools.count(1)
+        self.outboxes: list[Head] = []
+        """What writes left to be passed on: the heads with their outboxes, in order."""
         self.reads = 0
         self.writes = 0
 
@@ -68,7 +71,7 @@ class InMemoryTaskStore:
             return
         if not _stands(newest, previous) or following.task_id in self._replies:
             raise ConflictError(self._standing(following.owner, following.task_id))
-        kept = replace(following, retention=following.retention or self._retention)
+        kept = self._posted(replace(following, retention=following.retention or self._retention))
         self._versions[following.task_id] = [*versions, kept]
         self.writes += 1
 
@@ -85,10 +88,27 @@ class InMemoryTaskStore:
             status_message=None,
             revision=current.revision + 1,
             deadline=None,
+            queued=False,
+            request=None,
         )
+        event = TaskStatusUpdateEvent(
+            current.task_id,
+            current.context_id,
+            TaskStatus(canceled.state, timestamp=format_timestamp(canceled.status_at)),
+        )
+        outbox = Outbox(events=(StreamResponse(status_update=event),))
+        canceled = self._posted(replace(canceled, sequence=current.sequence + 1, outbox=outbox))
         self._versions[head.task_id].append(canceled)
         self.writes += 1
         return canceled
+
+    def watch(self, head: Head) -> None:
+        current = self._visible(head.owner, head.task_id)
+        if current is None or current.push or current.state in TERMINAL:
+            return
+        watched = replace(current, push=True, sequence=0, revision=current.revision + 1, outbox=None)
+        self._versions[head.task_id].append(watched)
+        self.writes += 1
 
     def page(self, owner: str, wanted: TaskFilter, cursor: str | None, size: int) -> Page:
         self.reads += 1
@@ -96,6 +116,9 @@ class InMemoryTaskStore:
         left = sorted((each for each in places if cursor is None or each[0] < cursor), reverse=True)
         entries = [(head, place) for place, head in left[:size]]
         return Page(entries, entries[-1][1] if len(left) > size else None)
+
+    def place(self, head: Head) -> str:
+        return _place(head)
 
     def count(self, owner: str, wanted: TaskFilter) -> int:
         self.reads += 1
@@ -118,10 +141,19 @@ class InMemoryTaskStore:
             return None
         return within(head, _decoded(head.status_message, Message))
 
+    def request(self, head: Head) -> Request:
+        return Request() if head.request is None else _decoded(head.request, Request)
+
     def _turns(self, head: Head) -> list[Head]:
         """Return the last version of each turn up to the head's, which is the head itself."""
         by_turn = {version.turn: version for version in self._versions.get(head.task_id, [])}
         return [by_turn[turn] for turn in range(1, head.turn)] + [head]
+
+    def _posted(self, head: Head) -> Head:
+        """Return a head as it is read, without its outbox."""
+        if head.outbox:
+            self.outboxes.append(head)
+        return replace(head, outbox=None)
 
     def _matching(self, owner: str, wanted: TaskFilter) -> list[Head]:
         heads = [head for task_id in self._versions if (head := self._visible(owner, task_id))]

@@ -8,9 +8,9 @@ from msgspec import UNSET
 
 from a2a_lambda import agent as api
 from a2a_lambda.agent import Turn, Updates, artifact, completed, input_required, working
+from a2a_lambda.calls import Call
 from a2a_lambda.errors import InternalError, TaskNotFoundError, UnavailableError, UnsupportedOperationError
 from a2a_lambda.model import Message, Task, TaskState
-from a2a_lambda.operations import Call
 from a2a_lambda.task import Head
 from a2a_lambda.turns import AGENT_FAILED
 from tests.unit.factories import SECOND, Clock, Script, Server, agent, asking, call, hurried, server, texts

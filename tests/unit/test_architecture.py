@@ -13,21 +13,29 @@ PACKAGE: Final = ROOT / "layers" / "a2a" / "a2a_lambda"
 
 # The rings from the inside out. A module may import those of its own ring and of the rings before it.
 RINGS: Final = [
-    {"model", "errors", "timestamps", "tally", "portable", "es256", "jcs"},
+    {"model", "errors", "timestamps", "tally", "portable", "es256", "jcs", "calls"},
     {"agent"},
     {"outcome"},
     {"task"},
     {"store", "turns", "validation", "capabilities", "callers", "pages", "retries", "addresses"},
     {"presentation", "listing"},
+    {"ledger"},
+    {"progress"},
+    {"running"},
+    {"sending", "working"},
     {"operations"},
     {"jsonrpc", "card"},
     {"apigateway", "settings", "loading", "observation", "security", "signing"},
     {"tables", "items", "dynamodb", "keys", "rates", "kms", "clients", "outages", "queues", "webhooks"},
+    {"relaying"},
     {"bootstrap"},
+    {"background"},
 ]
 KNOWING_BOTOCORE: Final = {"tables", "kms", "clients", "outages", "queues", "bootstrap"}
 READING_THE_ENVIRONMENT: Final = {"bootstrap", "observation"}
-RULES: Final = sorted(module for members in RINGS[:7] for module in members - {"timestamps", "tally"})
+RULES: Final = sorted(
+    module for members in RINGS[: RINGS.index({"operations"}) + 1] for module in members - {"timestamps", "tally"}
+)
 ASKING_FOR_THE_TIME: Final = {"now", "utcnow", "today"}
 MODULES: Final = sorted(path.stem for path in PACKAGE.glob("*.py") if path.stem != "__init__")
 

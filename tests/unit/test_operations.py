@@ -17,8 +17,8 @@ from a2a_lambda.errors import (
     UnavailableError,
     UnsupportedOperationError,
 )
+from a2a_lambda.ledger import TASK_ID
 from a2a_lambda.model import Message, Part, SendMessageRequest, Task, TaskState
-from a2a_lambda.operations import TASK_ID
 from a2a_lambda.presentation import MAX_SHOWN_BYTES
 from a2a_lambda.store import ConflictError
 from a2a_lambda.task import Head

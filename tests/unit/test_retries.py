@@ -13,6 +13,7 @@ from msgspec import UNSET
 from a2a_lambda import agent as api
 from a2a_lambda.agent import Turn, Updates, artifact, completed, input_required, reply, working
 from a2a_lambda.errors import TaskNotFoundError, UnavailableError, UnsupportedOperationError
+from a2a_lambda.ledger import TASK_ID
 from a2a_lambda.model import (
     Message,
     Part,
@@ -22,8 +23,8 @@ from a2a_lambda.model import (
     SendMessageResponse,
     TaskState,
 )
-from a2a_lambda.operations import MAX_KEPT_REPLY, TASK_ID
 from a2a_lambda.retries import first_id, message_key
+from a2a_lambda.sending import MAX_KEPT_REPLY
 from a2a_lambda.task import DirectReply, Head
 from tests.unit.factories import (
     SECOND,

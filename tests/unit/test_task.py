@@ -162,7 +162,7 @@ def test_a_turn_that_has_ended_is_never_overdue(state: TaskState) -> None:
 
 def test_a_turn_that_is_given_up_fails_with_its_outcome_unknown() -> None:
     head = begun()
-    given_up = task.give_up(head, message_id="m", now=NOON + 60 * SECOND)
+    given_up = task.settle(head, read_only=False, message_id="m", now=NOON + 60 * SECOND)
 
     assert (given_up.state, given_up.deadline, given_up.revision) == (S.FAILED, None, head.revision + 1)
     assert given_up.status_at == NOON + 60 * SECOND

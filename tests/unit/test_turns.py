@@ -20,7 +20,7 @@ from tests.unit.factories import SECOND, Clock, agent, message, new_outcome, tex
 def run(served: Agent) -> Outcome:
     sent = message(task_id="task-1", context_id="context-1")
     outcome = new_outcome(sent)
-    turns.run(served, Turn(message=sent, task_id="task-1"), outcome)
+    turns.run(served, Turn(message=sent, task_id="task-1"), outcome, outcome.apply)
     return outcome
 
 
@@ -154,7 +154,12 @@ def hurrying(served: Agent, clock: Clock, seconds: float = 10.0) -> Outcome:
     end = clock.now + seconds * SECOND
     sent = message(task_id="task-1", context_id="context-1")
     outcome = new_outcome(sent)
-    turns.run(served, Turn(message=sent, task_id="task-1", seconds_left=lambda: (end - clock.now) / SECOND), outcome)
+    turns.run(
+        served,
+        Turn(message=sent, task_id="task-1", seconds_left=lambda: (end - clock.now) / SECOND),
+        outcome,
+        outcome.apply,
+    )
     return outcome
 
 

@@ -198,6 +198,10 @@ class Agent(ABC):
     """True says that a turn only looks things up, so that it may be run again safely. False, the default, says
     that it acts on the world: such a turn is claimed in the store before it runs, and never run twice."""
 
+    background: ClassVar[bool] = False
+    """True says that a turn always runs in the worker, which has minutes for it. False, the default, says that it
+    runs while the client waits, for half a minute at most, unless the client asks for an answer at once."""
+
     @abstractmethod
     def respond(self, turn: Turn) -> Updates:
         """Answer one message with updates, in order.

@@ -1,6 +1,8 @@
 """Putting the rpc function together, once for each Lambda instance: settings, agent, client, tables."""
 
+import contextvars
 import os
+import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
@@ -18,17 +20,20 @@ from a2a_lambda.callers import (
     Limiter,
     NoAuthentication,
 )
+from a2a_lambda.calls import World
 from a2a_lambda.dynamodb import DynamoDBTaskStore
 from a2a_lambda.jsonrpc import Endpoint
 from a2a_lambda.keys import TableKeys
 from a2a_lambda.loading import load_agent
-from a2a_lambda.operations import Operations, World
+from a2a_lambda.operations import Operations
 from a2a_lambda.rates import TableLimiter
 from a2a_lambda.settings import RpcSettings
 from a2a_lambda.tables import Table
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+
+    from a2a_lambda.settings import WorkerSettings
 
 # Three tries of at most four seconds leave an agent most of API Gateway's thirty. What is sent is our own.
 CLIENT_CONFIG = Config(
@@ -89,24 +94,13 @@ def rpc_server(environ: Mapping[str, str] = os.environ) -> Server:
     configured = settings.load(RpcSettings, environ)
     clock = timestamps.now
     client = dynamodb_client(configured.dynamodb_endpoint)
-    callers = Table(client, configured.callers_table)
+    callers, tasks = Table(client, configured.callers_table), Table(client, configured.tasks_table)
     window = configured.idempotency_seconds
-    store = DynamoDBTaskStore(
-        Table(client, configured.tasks_table),
-        retention_days=configured.retention_days,
-        window_seconds=window,
-        clock=clock,
-        new_id=new_id,
-    )
     operations = Operations(
         load_agent(configured.a2a_agent),
-        store,
-        task.Limits(
-            max_messages=configured.max_messages,
-            max_artifact_bytes=configured.max_artifact_bytes,
-            max_task_bytes=configured.max_task_bytes,
-        ),
-        World(clock=clock, new_id=new_id, pause=time.sleep),
+        task_store(tasks, retention_days=configured.retention_days, window_seconds=window),
+        task_limits(configured),
+        world(),
         window_seconds=window,
     )
     limits = validation.Limits(max_parts=configured.max_parts, max_text_chars=configured.max_text_chars)
@@ -115,6 +109,39 @@ def rpc_server(environ: Mapping[str, str] = os.environ) -> Server:
         _limiter(configured, callers, clock),
         Endpoint(operations, validation.Validator(limits), max_body_bytes=configured.max_body_bytes),
     )
+
+
+def task_store(table: Table, *, retention_days: int, window_seconds: int) -> DynamoDBTaskStore:
+    """Return the store of a tasks table."""
+    return DynamoDBTaskStore(
+        table,
+        retention_days=retention_days,
+        window_seconds=window_seconds,
+        clock=timestamps.now,
+        new_id=new_id,
+    )
+
+
+def task_limits(configured: "RpcSettings | WorkerSettings") -> task.Limits:
+    """Return how much a task may hold."""
+    return task.Limits(
+        max_messages=configured.max_messages,
+        max_artifact_bytes=configured.max_artifact_bytes,
+        max_task_bytes=configured.max_task_bytes,
+    )
+
+
+def world() -> World:
+    """Return the world as it is."""
+    return World(clock=timestamps.now, new_id=new_id, pause=time.sleep, later=later)
+
+
+def later(seconds: float, action: Callable[[], None]) -> Callable[[], None]:
+    """Carry out an action in so many seconds, counted with the request that asks for it; return what calls it off."""
+    timer = threading.Timer(seconds, contextvars.copy_context().run, [action])
+    timer.daemon = True
+    timer.start()
+    return timer.cancel
 
 
 def _authenticator(configured: RpcSettings, callers: Table, clock: Callable[[], int]) -> Authenticator:

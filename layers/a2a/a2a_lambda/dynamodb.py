@@ -341,6 +341,10 @@ class DynamoDBTaskStore:
             return Page(entries, found[size - 1])
         return Page(entries, behind["status_order"]["S"] if behind else None)
 
+    def place(self, head: Head) -> str:
+        """Return the cursor behind a task, where lists have it."""
+        return items.status_order(head.task_id, head.status_at)
+
     def count(self, owner: str, wanted: TaskFilter) -> int:
         """Return how many tasks a list has, counted among the owner's newest 10,000."""
         total = examined = 0

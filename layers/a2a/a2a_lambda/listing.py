@@ -1,5 +1,6 @@
 """ListTasks (§3.1.4): a caller's tasks page by page, the newest change of state first."""
 
+from collections.abc import Callable
 from itertools import repeat
 from typing import Final
 
@@ -7,10 +8,12 @@ import msgspec
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
+from a2a_lambda.errors import TaskNotFoundError
 from a2a_lambda.model import ListTasksRequest, ListTasksResponse, Task
 from a2a_lambda.pages import Place, make_token, read_token
 from a2a_lambda.presentation import show
 from a2a_lambda.store import Page, TaskFilter, TaskStore
+from a2a_lambda.task import Head
 from a2a_lambda.timestamps import to_milliseconds
 
 DEFAULT_PAGE_SIZE: Final = 50
@@ -51,16 +54,51 @@ def read_listing(owner: str, request: ListTasksRequest, now: int) -> Listing:
     return replace(first, place=read_token(request.page_token, first.name, now)) if request.page_token else first
 
 
-def list_tasks(store: TaskStore, listing: Listing, request: ListTasksRequest, now: int) -> ListTasksResponse:
-    """Return the next page of a list. The total is counted for the first page, and carried on in the token."""
+def list_tasks(
+    store: TaskStore, listing: Listing, request: ListTasksRequest, now: int, settle: Callable[[Head], Head]
+) -> ListTasksResponse:
+    """Return the next page of a list. The total is counted for the first page, and carried on in the token.
+
+    `settle` gives a task as it stands once a turn that has outlived its deadline is acted on.
+    """
     size = DEFAULT_PAGE_SIZE if request.page_size is UNSET else request.page_size
     if listing.place:
         cursor, total = listing.place.cursor, listing.place.total
     else:
         cursor, total = None, store.count(listing.owner, listing.wanted)
-    tasks, behind = _fill(store, store.page(listing.owner, listing.wanted, cursor, size), request)
+    page = _settled(store, listing, store.page(listing.owner, listing.wanted, cursor, size), settle)
+    tasks, behind = _fill(store, page, request)
     token = make_token(Place(behind, total, now), listing.name) if behind else ""
     return ListTasksResponse(tasks=tasks, next_page_token=token, page_size=size, total_size=total)
+
+
+def _settled(store: TaskStore, listing: Listing, page: Page, settle: Callable[[Head], Head]) -> Page:
+    """Return a page with its tasks settled.
+
+    A task that has changed its state by it now stands at the top of the list: there the first page shows it. A later
+    page shows it as it was when the page was read, at the place where the list had it.
+    """
+    moved: list[tuple[Head, str]] = []
+    stayed: list[tuple[Head, str]] = []
+    for head, cursor in page.entries:
+        settled = _settle_or_none(head, settle)
+        if settled is None:
+            continue
+        if settled.status_at == head.status_at:
+            stayed.append((settled, cursor))
+        elif listing.place:
+            stayed.append((head, cursor))
+        elif listing.wanted.state in (None, settled.state):
+            moved.append((settled, store.place(settled)))
+    moved.sort(key=lambda entry: entry[1], reverse=True)
+    return replace(page, entries=[*moved, *stayed])
+
+
+def _settle_or_none(head: Head, settle: Callable[[Head], Head]) -> Head | None:
+    try:
+        return settle(head)
+    except TaskNotFoundError:
+        return None
 
 
 def _fill(store: TaskStore, page: Page, request: ListTasksRequest) -> tuple[list[Task], str | None]:

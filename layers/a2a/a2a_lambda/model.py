@@ -139,7 +139,7 @@ class StreamResponse(WireType, frozen=True):
 
 
 class AuthenticationInfo(WireType, frozen=True):
-    """How a webhook wants to be authenticated to: the scheme and the credentials of an Authorization header (§4.3.2)."""
+    """How a webhook is authenticated to: scheme and credentials of an Authorization header (§4.3.2)."""
 
     scheme: HeaderText
     credentials: HeaderText = ""
@@ -244,7 +244,8 @@ class ListTaskPushNotificationConfigsRequest(WireType, frozen=True):
 
     task_id: str
     tenant: str = ""
-    page_size: PageSize | UnsetType = UNSET
+    page_size: Annotated[int, Meta(ge=0, le=100)] = 0
+    """0 for the server's own choice: the proto knows no presence here."""
     page_token: str = ""
 
 

@@ -6,7 +6,7 @@ UnlimitedRequests, which are those that passed because the rate could not be loo
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from aws_lambda_powertools import Logger
@@ -15,6 +15,7 @@ from aws_lambda_powertools.metrics import MetricUnit, single_metric
 from a2a_lambda.errors import PermissionDeniedError, RateLimitedError, UnauthenticatedError
 from a2a_lambda.jsonrpc import Answer
 from a2a_lambda.tally import Tally
+from a2a_lambda.working import Attended, Work
 
 Metric = tuple[str, int, dict[str, str]]
 """A name, a count and dimensions."""
@@ -37,12 +38,43 @@ def report(logger: Logger, answer: Answer, tally: Tally, *, duration_ms: float, 
         dynamodb_units=tally.units,
         correlation_id=correlation_id,
     )
+    emit(metrics(answer, tally))
+
+
+def emit(metrics: Iterable[Metric]) -> None:
+    """Write metrics down, unless they are switched off."""
     if os.environ.get(METRICS_DISABLED, "").lower() == "true":
         return
-    for name, count, dimensions in metrics(answer, tally):
+    for name, count, dimensions in metrics:
         with single_metric(name=name, unit=MetricUnit.Count, value=count) as metric:
             for dimension, value in dimensions.items():
                 metric.add_dimension(dimension, value)
+
+
+def report_turn(logger: Logger, work: Work, done: Attended, tally: Tally, *, duration_ms: float) -> None:
+    """Write down what came of a message of the work queue."""
+    logger.info(
+        "turn",
+        caller=work.owner,
+        task_id=work.task_id,
+        turn=work.turn,
+        run=work.run,
+        outcome=done.outcome,
+        state=done.state,
+        duration_ms=round(duration_ms, 1),
+        dynamodb_calls=tally.calls,
+        dynamodb_units=tally.units,
+    )
+    emit(turn_metrics(done, tally))
+
+
+def turn_metrics(done: Attended, tally: Tally) -> Iterator[Metric]:
+    """Yield the metrics of a message of the work queue."""
+    yield "Turns", 1, {"outcome": done.outcome}
+    for state in tally.finished:
+        yield "Tasks", 1, {"state": state}
+    if tally.conflicts:
+        yield "Conflicts", tally.conflicts, {}
 
 
 def metrics(answer: Answer, tally: Tally) -> Iterator[Metric]:

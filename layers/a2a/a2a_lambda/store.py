@@ -102,6 +102,9 @@ class TaskStore(Protocol):
             InvalidParamsError: the cursor is not one of a list.
         """
 
+    def place(self, head: Head) -> str:
+        """Return the cursor behind a task, where lists have it."""
+
     def count(self, owner: str, wanted: TaskFilter) -> int:
         """Return how many tasks a list has. A store may stop counting at 10,000 tasks."""
 

@@ -9,7 +9,7 @@ from a2a_lambda.errors import InvalidAgentResponseError, UnavailableError
 from a2a_lambda.outcome import Outcome, OutputTooLargeError
 
 AGENT_FAILED: Final = "The agent could not finish this task."
-OUT_OF_TIME: Final = "The agent did not finish this task in the time that a request has."
+OUT_OF_TIME: Final = "The agent did not finish this task in the time that it has."
 
 LAST_SECONDS: Final = 2.0
 """What is kept of a function's time to write down how a turn ended."""
@@ -20,8 +20,8 @@ CANCEL_CHECK_MS: Final = 1000
 """The least time between two reads of the store for `turn.canceled()`."""
 
 
-def run(agent: Agent, turn: Turn, outcome: Outcome) -> None:
-    """Run the agent's turn to its end and fold its updates into the outcome.
+def run(agent: Agent, turn: Turn, outcome: Outcome, take: Callable[[object], None]) -> None:
+    """Run the agent's turn to its end. Its updates go to `take`, which folds them into the outcome.
 
     Nothing of the agent's is raised: an exception and an invalid response fail the task with a neutral message
     and are logged.
@@ -32,7 +32,7 @@ def run(agent: Agent, turn: Turn, outcome: Outcome) -> None:
     task = {"task_id": turn.task_id}
     try:
         for update in agent.respond(turn):
-            outcome.apply(update)
+            take(update)
             if not outcome.is_closed and turn.seconds_left() < LAST_SECONDS:
                 log.error("the agent ran out of time", extra=task)
                 outcome.fail(OUT_OF_TIME)
