@@ -1,5 +1,6 @@
 """Which URLs, addresses and headers of webhooks there may be."""
 
+import socket
 import string
 from ipaddress import IPv4Address, IPv6Address, ip_network
 from typing import Final
@@ -251,6 +252,17 @@ def test_an_address_in_another_form_than_the_usual_one_is_refused(host: str) -> 
     refused(f"https://{host}/")
     refused(f"https://{host}/", LOCAL)
     refused(f"http://{host}/", LOCAL)
+
+
+@given(st.text("0123456789abfxX.", min_size=1, max_size=16))
+@example("8.8.8.8")
+def test_what_the_system_reads_as_an_address_is_the_same_address_here(host: str) -> None:
+    try:
+        name = host_of(f"https://{host}/")
+        address = socket.inet_aton(name)
+    except (UnsafeUrlError, OSError):
+        return
+    assert name == str(IPv4Address(address))
 
 
 @pytest.mark.parametrize("host", ["[fe80::1%eth0]", "[fe80::1%25eth0]", "[2606:4700::1111%1]", "[::1%lo]"])
