@@ -33,15 +33,17 @@ PUSH_OPERATIONS: Final = frozenset(
 )
 
 
-def check_capability(operation: str, params: Any) -> None:
-    """Refuse what the agent card does not declare. `params` are the request's, unchecked.
+def check_capability(operation: str, params: Any, *, push: bool) -> None:
+    """Refuse what the agent card does not declare. `params` are the request's, unchecked; `push` says if that is.
 
     Raises:
         UnsupportedOperationError: a streaming operation, or the extended card.
-        PushNotificationNotSupportedError: a push operation, or a message with a push configuration.
+        PushNotificationNotSupportedError: a push operation, or a message with a push configuration, without push.
     """
     if capability := UNDECLARED.get(operation):
         raise UnsupportedOperationError(f"{operation} is not supported: the agent card declares no {capability}")
+    if push:
+        return
     if operation in PUSH_OPERATIONS or (operation == "SendMessage" and _asks_for_push(params)):
         raise PushNotificationNotSupportedError
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from a2a_lambda.calls import Call
 from a2a_lambda.capabilities import check_capability
 from a2a_lambda.errors import (
     InternalError,
@@ -24,8 +25,18 @@ from a2a_lambda.errors import (
     VersionNotSupportedError,
     Violation,
 )
-from a2a_lambda.model import PROTOCOL_VERSION, CancelTaskRequest, GetTaskRequest, ListTasksRequest, SendMessageRequest
-from a2a_lambda.operations import Call, Operations
+from a2a_lambda.model import (
+    PROTOCOL_VERSION,
+    CancelTaskRequest,
+    CreateTaskPushNotificationConfigRequest,
+    DeleteTaskPushNotificationConfigRequest,
+    GetTaskPushNotificationConfigRequest,
+    GetTaskRequest,
+    ListTaskPushNotificationConfigsRequest,
+    ListTasksRequest,
+    SendMessageRequest,
+)
+from a2a_lambda.operations import Operations
 from a2a_lambda.portable import is_portable
 from a2a_lambda.validation import Validator
 
@@ -44,10 +55,10 @@ METHODS: Final[dict[str, Method | None]] = {
     "CancelTask": (CancelTaskRequest, Operations.cancel_task),
     "SendStreamingMessage": None,
     "SubscribeToTask": None,
-    "CreateTaskPushNotificationConfig": None,
-    "GetTaskPushNotificationConfig": None,
-    "ListTaskPushNotificationConfigs": None,
-    "DeleteTaskPushNotificationConfig": None,
+    "CreateTaskPushNotificationConfig": (CreateTaskPushNotificationConfigRequest, Operations.create_push_config),
+    "GetTaskPushNotificationConfig": (GetTaskPushNotificationConfigRequest, Operations.get_push_config),
+    "ListTaskPushNotificationConfigs": (ListTaskPushNotificationConfigsRequest, Operations.list_push_configs),
+    "DeleteTaskPushNotificationConfig": (DeleteTaskPushNotificationConfigRequest, Operations.delete_push_config),
     "GetExtendedAgentCard": None,
 }
 """The methods of A2A 1.0 (§9.4): their parameters and operations; None where the capability check refuses."""
@@ -77,11 +88,14 @@ class Answer(Struct, frozen=True, kw_only=True):
 class Endpoint:
     """The JSON-RPC endpoint of one agent."""
 
-    def __init__(self, operations: Operations, validator: Validator, *, max_body_bytes: int) -> None:
-        """Args: max_body_bytes is the longest body that is read at all."""
+    def __init__(
+        self, operations: Operations, validator: Validator, *, max_body_bytes: int, push: bool = False
+    ) -> None:
+        """Args: max_body_bytes is the longest body that is read at all; push, whether the card declares it."""
         self._operations = operations
         self._validator = validator
         self._max_body_bytes = max_body_bytes
+        self._push = push
 
     def answer(self, body: bytes, *, version: str, admit: Callable[[], Call]) -> Answer:
         """Answer one request. Nothing is raised: every error becomes an answer.
@@ -133,7 +147,7 @@ class Endpoint:
         name, params = request["method"], request.get("params")
         if name not in METHODS:
             raise MethodNotFoundError
-        check_capability(name, params)
+        check_capability(name, params, push=self._push)
         method = METHODS[name]
         if method is None:
             raise MethodNotFoundError

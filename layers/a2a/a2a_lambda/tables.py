@@ -69,10 +69,13 @@ class Table:
         """
         return self._write(self._client.update_item, Key=key, **update)
 
-    def delete(self, key: Item) -> None:
-        """Delete an item, if it is there."""
-        with unavailable():
-            tally.current().add_call(self._client.delete_item(TableName=self._name, Key=key, **METERED))
+    def delete(self, key: Item, **condition: Any) -> None:
+        """Delete an item, if it is there.
+
+        Raises:
+            RefusedError: the condition does not hold.
+        """
+        self._write(self._client.delete_item, Key=key, **condition)
 
     def put_all(self, items: Sequence[Item]) -> None:
         """Write items whole, in no order."""

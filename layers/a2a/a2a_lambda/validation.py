@@ -14,8 +14,16 @@ from typing import Any, Final, TypeVar
 
 from msgspec import UNSET, Struct, inspect
 
+from a2a_lambda.addresses import header_rule
 from a2a_lambda.errors import InvalidParamsError, Violation
-from a2a_lambda.model import Message, Part, Role
+from a2a_lambda.model import (
+    AuthenticationInfo,
+    CreateTaskPushNotificationConfigRequest,
+    Message,
+    Part,
+    Role,
+    TaskPushNotificationConfig,
+)
 
 T = TypeVar("T", bound=Struct)
 Violations = list[Violation]
@@ -51,6 +59,10 @@ class Validator:
             (Message, "role"): _sent_by_client,
             (Message, "parts"): partial(_at_most, limits.max_parts, "parts"),
             (Part, "text"): partial(_at_most, limits.max_text_chars, "characters"),
+            (TaskPushNotificationConfig, "token"): header_rule,
+            (CreateTaskPushNotificationConfigRequest, "token"): header_rule,
+            (AuthenticationInfo, "scheme"): header_rule,
+            (AuthenticationInfo, "credentials"): header_rule,
         }
         self._readers: dict[type[Struct], Reader] = {}
 
