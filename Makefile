@@ -66,11 +66,14 @@ clean: ## Remove all that was made
 
 # The environments. Each is made anew when what it is made from changes.
 
-.venv/run: requirements/run.txt requirements/constraints.txt layers/dependencies/requirements.txt
+# What the agent brings along, if it brings anything.
+OF_AGENT := $(wildcard layers/agent/requirements.txt)
+
+.venv/run: requirements/run.txt requirements/constraints.txt layers/dependencies/requirements.txt $(OF_AGENT)
 	@echo "Making .venv, once …"
 	@rm -rf .venv
 	@python=$$(local/find_python at-least 3.11) && "$$python" -I -m venv .venv
-	@.venv/bin/python $(PIP_INSTALL) -r requirements/run.txt
+	@.venv/bin/python $(PIP_INSTALL) -r requirements/run.txt $(OF_AGENT:%=-r %)
 	@touch $@
 
 .venv/test: .venv/run requirements/test.txt
