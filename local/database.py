@@ -1,6 +1,6 @@
-"""The embedded DynamoDB and KMS: moto's server in a process of its own.
+"""The embedded DynamoDB, SQS and KMS: moto's server in a process of its own.
 
-moto is not made for parallel calls, so DynamoDB's are let through one at a time. It
+moto is not made for parallel calls, so DynamoDB's and its streams' are let through one at a time. It
 keeps a database for each account and region; here there is one, whoever asks.
 """
 
@@ -29,10 +29,12 @@ def application() -> WSGIApplication:
     # Here, since it takes a second and only the database's own process needs it.
     from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app  # noqa: PLC0415
 
-    from local import comparisons, kms  # noqa: PLC0415 - the same
+    from local import comparisons, kms, shards, sqs  # noqa: PLC0415 - the same
 
     comparisons.make_fast()
     kms.correct()
+    shards.correct()
+    sqs.correct()
     return shared(DomainDispatcherApplication(create_backend_app))
 
 

@@ -27,3 +27,7 @@ class FunctionExitedError(LocalError):
 
 class DatabaseUnreachableError(LocalError):
     """No DynamoDB answers at the endpoint, or it refuses to."""
+
+
+class QueuesUnreachableError(LocalError):
+    """No SQS answers at the endpoint, or it refuses to."""

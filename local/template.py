@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 Value: TypeAlias = "str | int | float | bool | list[Value] | dict[str, Value] | None"
 
 ACCOUNT_ID = "123456789012"
+REGION = "us-east-1"
 NO_VALUE = "AWS::NoValue"
 
 PSEUDO_PARAMETERS: dict[str, Value] = {
     "AWS::AccountId": ACCOUNT_ID,
     "AWS::NoValue": NO_VALUE,
     "AWS::Partition": "aws",
-    "AWS::Region": "us-east-1",
+    "AWS::Region": REGION,
     "AWS::StackName": "local",
     "AWS::URLSuffix": "amazonaws.com",
 }
@@ -145,9 +146,13 @@ class Template:
 
     def attribute(self, name: str, attribute: str) -> str:
         """What `Fn::GetAtt` gives: a stand-in that names the resource."""
-        if attribute == "Arn" and self.resources.get(name, {}).get("Type") == "AWS::Serverless::Function":
+        reference = text(self.reference(name))
+        kind = self.resources.get(name, {}).get("Type") if attribute == "Arn" else None
+        if kind == "AWS::Serverless::Function":
             return function_arn(name)
-        return f"{text(self.reference(name))}.{attribute}"
+        if kind == "AWS::SQS::Queue":
+            return queue_arn(reference)
+        return f"{reference}.{attribute}"
 
     def holds(self, condition: Value) -> bool:
         """Whether a condition, given by name or as an expression, is true."""
@@ -169,8 +174,12 @@ class Template:
 
 def function_arn(name: str) -> str:
     """The ARN that a function of this deployment has."""
-    region = text(PSEUDO_PARAMETERS["AWS::Region"])
-    return f"arn:aws:lambda:{region}:{ACCOUNT_ID}:function:{name}"
+    return f"arn:aws:lambda:{REGION}:{ACCOUNT_ID}:function:{name}"
+
+
+def queue_arn(url: str) -> str:
+    """The ARN of the queue with this address."""
+    return f"arn:aws:sqs:{REGION}:{ACCOUNT_ID}:{url.rpartition('/')[2]}"
 
 
 def _parameter(name: str, declaration: dict[str, Value], given: Mapping[str, str]) -> Value:

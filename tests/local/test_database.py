@@ -152,7 +152,7 @@ def test_dynamodb_is_called_once_at_a_time(target: str) -> None:
 
 
 def test_other_services_are_called_in_parallel() -> None:
-    assert calls_at_a_time("AmazonSQS.ReceiveMessage") == 2
+    assert calls_at_a_time("TrentService.Sign") == 2
 
 
 def test_no_credentials_and_no_region_choose_the_database() -> None:
