@@ -1,4 +1,4 @@
-"""What the template deploys, as far as this machine serves it: functions, routes, CORS, tables.
+"""What the template deploys, as far as this machine serves it: functions, routes, CORS, tables, queues, mappings.
 
 Settings are given by their environment names. The environment name of a parameter or
 a table is that of the function variable that is a plain `Ref` to it; a parameter that
@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 from local.authorizers import IamAuthorizer, JwtAuthorizer
 from local.errors import TemplateError
+from local.mappings import read_mappings
+from local.queues import queue_urls, read_queues
 from local.routes import Route
 from local.template import Template, Value, load, mapping, sequence, text
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from local.authorizers import Authorizer
+    from local.mappings import SourceMapping
+    from local.queues import Queue
 
 DEFAULT_FUNCTION_TIMEOUT = 3
 DEFAULT_FUNCTION_MEMORY = 128
@@ -73,6 +77,8 @@ class Deployment:
     routes: tuple[Route, ...]
     cors: Cors | None
     tables: tuple[Table, ...]
+    queues: tuple[Queue, ...]
+    mappings: tuple[SourceMapping, ...]
 
     def variables(self) -> dict[str, str]:
         """The environment of all functions, which share this process and so must agree."""
@@ -96,10 +102,19 @@ def read_deployment(path: Path, environment: Mapping[str, str]) -> Deployment:
     document = load(path)
     names = environment_names(document)
     given = {reference: environment[name] for reference, name in names.items() if name in environment}
-    template = Template(document, given)
+    queues = queue_urls(Template(document, given), environment.get("SQS_ENDPOINT", ""))
+    template = Template(document, queues | given)
     template.check_rules()
     functions = _functions(document, template, path.parent, environment)
-    return Deployment(functions, _routes(template, functions), _cors(template), _tables(template))
+    properties = {name: each for name, each in _function_properties(document).items() if name in functions}
+    return Deployment(
+        functions=functions,
+        routes=_routes(template, functions),
+        cors=_cors(template),
+        tables=_tables(template),
+        queues=read_queues(template),
+        mappings=read_mappings(template, properties),
+    )
 
 
 def environment_names(document: Mapping[str, Value]) -> dict[str, str]:
