@@ -15,10 +15,12 @@ from a2a_lambda.model import ListTasksRequest, ListTasksResponse, Task, TaskStat
 from tests.unit.factories import (
     DAY,
     NOON,
+    SECOND,
     Clock,
     Server,
     agent,
     asking,
+    begun,
     call,
     message,
     new_message_id,
@@ -359,3 +361,53 @@ def test_a_task_that_is_longer_than_a_page_is_a_page() -> None:
 
 def test_without_artifacts_the_same_tasks_are_one_page() -> None:
     assert len(walk(heavy(10, 1_000_000), ListTasksRequest(page_size=10))) == 1
+
+
+# Turns that have outlived their deadline
+
+
+def overdue(store: InMemoryTaskStore, clock: Clock) -> str:
+    """Return a task whose acting turn's function has died, and whose deadline passes in 25 seconds."""
+    head = begun(now=clock.now)
+    store.commit(None, head)
+    return head.task_id
+
+
+def test_the_first_page_shows_a_task_that_it_gave_up_where_it_now_stands() -> None:
+    clock = Clock()
+    store = InMemoryTaskStore(clock)
+    served = server(asking(read_only=False), store=store, clock=clock)
+    dead = overdue(store, clock)
+    others = [served.task().id for _ in range(3)]
+    clock.advance(60 * SECOND)
+    page = served.list()
+
+    assert page.tasks[0].id == dead
+    assert {each.id for each in page.tasks} == {dead, *others}
+    assert page.tasks[0].status.state is TaskState.FAILED
+    assert [each.id for each in served.list().tasks] == [each.id for each in page.tasks]
+
+
+def test_a_later_page_shows_a_task_that_it_gave_up_as_it_was_and_where_it_was() -> None:
+    clock = Clock()
+    store = InMemoryTaskStore(clock)
+    served = server(asking(read_only=False), store=store, clock=clock)
+    dead = overdue(store, clock)
+    clock.advance(SECOND)
+    served.task()
+    clock.advance(60 * SECOND)
+    first = served.list(ListTasksRequest(page_size=1))
+    second = served.list(ListTasksRequest(page_size=1, page_token=first.next_page_token))
+
+    assert [(each.id, each.status.state) for each in second.tasks] == [(dead, TaskState.WORKING)]
+    assert served.get(dead).status.state is TaskState.FAILED
+
+
+def test_a_task_that_the_list_gave_up_is_left_out_where_it_no_longer_matches() -> None:
+    clock = Clock()
+    store = InMemoryTaskStore(clock)
+    served = server(asking(read_only=False), store=store, clock=clock)
+    overdue(store, clock)
+    clock.advance(60 * SECOND)
+
+    assert served.list(ListTasksRequest(status=TaskState.WORKING)).tasks == []
