@@ -17,7 +17,7 @@ RINGS: Final = [
     {"agent"},
     {"outcome"},
     {"task"},
-    {"store", "turns", "validation", "capabilities", "callers", "pages", "retries", "addresses"},
+    {"store", "turns", "validation", "capabilities", "callers", "pages", "retries", "addresses", "notifications"},
     {"presentation", "listing"},
     {"ledger"},
     {"progress"},
@@ -27,7 +27,7 @@ RINGS: Final = [
     {"jsonrpc", "card"},
     {"apigateway", "settings", "loading", "observation", "security", "signing"},
     {"tables", "items", "dynamodb", "keys", "rates", "kms", "clients", "outages", "queues", "webhooks", "push_configs"},
-    {"relaying"},
+    {"relaying", "delivering"},
     {"bootstrap"},
     {"background"},
 ]

@@ -1,17 +1,20 @@
-"""Putting the relay and the worker together, once for each Lambda instance."""
+"""Putting the relay, the worker and the push function together, once for each Lambda instance."""
 
 from collections.abc import Mapping
 
 from a2a_lambda import settings, timestamps
+from a2a_lambda.addresses import Policy
 from a2a_lambda.bootstrap import dynamodb_client, new_id, task_limits, task_store, world
+from a2a_lambda.delivering import Deliverer
 from a2a_lambda.ledger import Ledger
 from a2a_lambda.loading import load_agent
 from a2a_lambda.push_configs import TablePushConfigs
 from a2a_lambda.queues import Queue, sqs_client
 from a2a_lambda.relaying import Relay
 from a2a_lambda.running import Runner
-from a2a_lambda.settings import RelaySettings, WorkerSettings
+from a2a_lambda.settings import PushSettings, RelaySettings, WorkerSettings
 from a2a_lambda.tables import Table
+from a2a_lambda.webhooks import Webhooks
 from a2a_lambda.working import Worker
 
 
@@ -47,4 +50,25 @@ def worker(environ: Mapping[str, str]) -> tuple[Worker, Queue]:
     return (
         Worker(store, ledger, runner, surroundings),
         Queue(sqs_client(configured.sqs_endpoint), configured.work_queue),
+    )
+
+
+def deliverer(environ: Mapping[str, str]) -> tuple[Deliverer, Queue]:
+    """Return what the push function delivers with, as the environment configures it, and the queue of its messages.
+
+    Raises:
+        InvalidSettingError: naming the variable.
+    """
+    configured = settings.load(PushSettings, environ)
+    table = Table(dynamodb_client(configured.dynamodb_endpoint), configured.tasks_table)
+    client = sqs_client(configured.sqs_endpoint)
+    hosts = tuple(filter(None, configured.push_allowed_hosts.split(",")))
+    policy = Policy(allow_local=configured.push_allow_local == "on", allowed_hosts=hosts)
+    return (
+        Deliverer(
+            TablePushConfigs(table, clock=timestamps.now, new_id=new_id),
+            Webhooks(policy),
+            Queue(client, configured.push_dead_letters),
+        ),
+        Queue(client, configured.push_queue),
     )

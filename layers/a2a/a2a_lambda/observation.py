@@ -2,7 +2,8 @@
 
 A metric is a log line too, in CloudWatch's embedded metric format, from which CloudWatch makes it without a call:
 Requests by method and outcome, Tasks by final state, AuthenticationFailures, LimitedRequests, Conflicts, and
-UnlimitedRequests, which are those that passed because the rate could not be looked up.
+UnlimitedRequests, which are those that passed because the rate could not be looked up. Of the queues: Turns and
+Deliveries by outcome, and SwitchedOffConfigs.
 """
 
 import os
@@ -14,6 +15,7 @@ from aws_lambda_powertools.metrics import MetricUnit, single_metric
 
 from a2a_lambda.errors import PermissionDeniedError, RateLimitedError, UnauthenticatedError
 from a2a_lambda.jsonrpc import Answer
+from a2a_lambda.notifications import Delivery, Notification
 from a2a_lambda.tally import Tally
 from a2a_lambda.working import Attended, Work
 
@@ -75,6 +77,35 @@ def turn_metrics(done: Attended, tally: Tally) -> Iterator[Metric]:
         yield "Tasks", 1, {"state": state}
     if tally.conflicts:
         yield "Conflicts", tally.conflicts, {}
+
+
+def report_delivery(
+    logger: Logger, notification: Notification, delivery: Delivery, tally: Tally, *, tries: int, duration_ms: float
+) -> None:
+    """Write down what came of a message of the push queue. What a webhook refuses for good is a warning."""
+    log = logger.warning if delivery.outcome == "switched-off" else logger.info
+    log(
+        "delivery",
+        caller=notification.owner,
+        task_id=notification.task_id,
+        sequence=notification.sequence,
+        state=notification.state,
+        outcome=delivery.outcome,
+        reason=delivery.reason,
+        host=delivery.host,
+        tries=tries,
+        duration_ms=round(duration_ms, 1),
+        dynamodb_calls=tally.calls,
+        dynamodb_units=tally.units,
+    )
+    emit(delivery_metrics(delivery))
+
+
+def delivery_metrics(delivery: Delivery) -> Iterator[Metric]:
+    """Yield the metrics of a message of the push queue."""
+    yield "Deliveries", 1, {"outcome": delivery.outcome}
+    if delivery.outcome == "switched-off":
+        yield "SwitchedOffConfigs", 1, {}
 
 
 def metrics(answer: Answer, tally: Tally) -> Iterator[Metric]:
