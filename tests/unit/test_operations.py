@@ -8,8 +8,8 @@ import pytest
 from msgspec import UNSET
 
 from a2a_lambda import agent as api
-from a2a_lambda import operations
 from a2a_lambda.agent import Turn, Updates, artifact, completed, input_required, reply
+from a2a_lambda.calls import Call
 from a2a_lambda.errors import (
     InvalidParamsError,
     TaskNotCancelableError,
@@ -350,7 +350,7 @@ def test_a_task_is_gone_thirty_days_after_its_last_change(operation: str) -> Non
         carry_out(served, operation, task.id, call())
 
 
-def carry_out(served: Server, operation: str, task_id: str, caller: operations.Call) -> None:
+def carry_out(served: Server, operation: str, task_id: str, caller: Call) -> None:
     match operation:
         case "get":
             served.get(task_id, caller=caller)

@@ -33,6 +33,7 @@ from a2a_lambda.tables import Table
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
+    from a2a_lambda.pushing import PushConfigs, Webhooks
     from a2a_lambda.settings import WorkerSettings
 
 # Three tries of at most four seconds leave an agent most of API Gateway's thirty. What is sent is our own.
@@ -46,6 +47,9 @@ CLIENT_CONFIG = Config(
 
 SLOW_SECONDS = 15
 """How long another DynamoDB than the region's own is waited for: an emulator may take seconds for a long list."""
+
+LOOKUP_SECONDS = 5.0
+"""How long a webhook's name may take to be looked up while its config is created."""
 
 FAILURES_PER_SECOND = 0.2
 FAILURES_BURST = 20
@@ -102,12 +106,18 @@ def rpc_server(environ: Mapping[str, str] = os.environ) -> Server:
         task_limits(configured),
         world(),
         window_seconds=window,
+        push=_push(configured, tasks) if configured.push == "on" else None,
     )
     limits = validation.Limits(max_parts=configured.max_parts, max_text_chars=configured.max_text_chars)
     return Server(
         _authenticator(configured, callers, clock),
         _limiter(configured, callers, clock),
-        Endpoint(operations, validation.Validator(limits), max_body_bytes=configured.max_body_bytes),
+        Endpoint(
+            operations,
+            validation.Validator(limits),
+            max_body_bytes=configured.max_body_bytes,
+            push=configured.push == "on",
+        ),
     )
 
 
@@ -155,6 +165,18 @@ def _authenticator(configured: RpcSettings, callers: Table, clock: Callable[[], 
             return IamAuthentication()
         case "none":
             return NoAuthentication()
+
+
+def _push(configured: RpcSettings, tasks: Table) -> "tuple[PushConfigs, Webhooks]":
+    """Return where push notification configs are kept, and what knows where notifications may be sent."""
+    from a2a_lambda.addresses import Policy  # noqa: PLC0415 - for those alone that want it
+    from a2a_lambda.push_configs import TablePushConfigs  # noqa: PLC0415 - the same
+    from a2a_lambda.webhooks import Webhooks  # noqa: PLC0415 - the same
+
+    hosts = tuple(configured.push_allowed_hosts.split(",")) if configured.push_allowed_hosts else ()
+    policy = Policy(allow_local=configured.push_allow_local == "on", allowed_hosts=hosts)
+    configs = TablePushConfigs(tasks, retention_days=configured.retention_days, clock=timestamps.now, new_id=new_id)
+    return configs, Webhooks(policy, seconds=LOOKUP_SECONDS)
 
 
 def _limiter(configured: RpcSettings, callers: Table, clock: Callable[[], int]) -> Limiter | None:

@@ -4,7 +4,7 @@ A binding has authenticated the caller and parsed the request; here the rules of
 agent. The checks come in the specification's order, and nothing is written before the last of them.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -33,13 +33,11 @@ from a2a_lambda.model import (
     TaskPushNotificationConfig,
     TaskStatus,
 )
+from a2a_lambda.pushing import PushConfigs, Pushing, Webhooks
 from a2a_lambda.sending import Sending
 from a2a_lambda.store import TaskStore
 from a2a_lambda.task import Limits
 from a2a_lambda.timestamps import format_timestamp
-
-if TYPE_CHECKING:
-    from a2a_lambda.pushing import Pushing
 
 CONFIG_PATH: Final = "configuration.taskPushNotificationConfig"
 
@@ -55,7 +53,7 @@ class Operations:
         world: World,
         *,
         window_seconds: int,
-        pushing: "Pushing | None" = None,
+        push: tuple[PushConfigs, Webhooks] | None = None,
     ) -> None:
         """Begin with nothing in memory: all that outlives a request is in the store.
 
@@ -65,14 +63,17 @@ class Operations:
             limits: how much a task may hold.
             world: the clock, the ids, the pauses.
             window_seconds: how long a message is remembered, so that a copy is not taken twice; 0: not at all.
-            pushing: what keeps webhooks; None where there are no push notifications.
+            push: where push notification configs are kept, and what knows where notifications may be sent; None
+                where there are none.
         """
         self._agent = agent
         self._store = store
         self._world = world
-        self._pushing = pushing
         self._ledger = Ledger(store, world, read_only=agent.read_only)
-        self._sending = Sending(agent, store, self._ledger, limits, world, pushing, window_ms=window_seconds * 1000)
+        self._pushing = self._pushing_by(*push) if push else None
+        self._sending = Sending(
+            agent, store, self._ledger, limits, world, self._pushing, window_ms=window_seconds * 1000
+        )
         self._input_modes = input_modes(agent.card)
 
     def send_message(self, request: SendMessageRequest, call: Call) -> SendMessageResponse:
@@ -150,7 +151,17 @@ class Operations:
         """Delete a webhook of a task (§3.1.10). Errors are those of `Pushing.delete`."""
         return self._supported().delete(request, call)
 
-    def _supported(self) -> "Pushing":
+    def _pushing_by(self, configs: PushConfigs, webhooks: Webhooks) -> Pushing:
+        return Pushing(
+            self._agent.card,
+            configs,
+            webhooks,
+            existing=self._ledger.existing,
+            watch=self._store.watch,
+            clock=self._world.clock,
+        )
+
+    def _supported(self) -> Pushing:
         if self._pushing is None:
             raise PushNotificationNotSupportedError
         return self._pushing

@@ -5,7 +5,7 @@ answered at the end   run ─ commit                    commit ─ run ─ commi
 in the background     commit … the worker runs it     commit … the worker runs it
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 from msgspec import UNSET
@@ -18,13 +18,11 @@ from a2a_lambda.errors import TaskNotFoundError, UnavailableError
 from a2a_lambda.ledger import TASK_ID, Ledger
 from a2a_lambda.model import Message, SendMessageRequest, SendMessageResponse, Task
 from a2a_lambda.outcome import TERMINAL, Outcome
+from a2a_lambda.pushing import Pushing
 from a2a_lambda.retries import first_id, message_key
 from a2a_lambda.running import Question, Runner
 from a2a_lambda.store import ConflictError, TaskStore
 from a2a_lambda.task import DirectReply, Head, Limits, Request
-
-if TYPE_CHECKING:
-    from a2a_lambda.pushing import Pushing
 
 RETRY_MARGIN_SECONDS: Final = 5.0
 """A turn that lost a race is not run again with less time than this."""
@@ -49,7 +47,7 @@ class Sending:
         ledger: Ledger,
         limits: Limits,
         world: World,
-        pushing: "Pushing | None",
+        pushing: Pushing | None,
         *,
         window_ms: int,
     ) -> None:
