@@ -1,4 +1,4 @@
-"""What the gateway says on the console: one line a request."""
+"""What the gateway says on the console: one line a request, and one for each batch of records."""
 
 from __future__ import annotations
 
@@ -23,6 +23,12 @@ def request_line(method: str, path: str, call: str, status: int, milliseconds: f
     """The log line of a request; nothing that a client sent can break out of it."""
     words = [method, path, call, str(status), f"{milliseconds:.0f} ms"]
     return " ".join(word.encode("unicode_escape").decode() for word in words if word)
+
+
+def batch_line(function: str, records: int, failed: int, milliseconds: float) -> str:
+    """The log line of an invocation with a batch of records."""
+    count = f"{records} record" + ("s" if records != 1 else "")
+    return f"{function} {count}{f', {failed} failed' if failed else ''} {milliseconds:.0f} ms"
 
 
 def describe_call(request: bytes, response: bytes) -> str:

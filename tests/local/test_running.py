@@ -1,6 +1,7 @@
 """`make run` and `make database` as whole programs: how they start, are configured, and end."""
 
 import errno
+import http.client
 import json
 import os
 import shutil
@@ -10,14 +11,16 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 import pytest
 from botocore.session import get_session
 
-from local.server import listen, port_of
+from local.server import listen, port_of, serve_in_background
 from tests.local.processes import DATABASE, GATEWAY, SMALL, SMALL_GATEWAY, Command, eventually
 
 MAKE = shutil.which("make")
@@ -252,18 +255,100 @@ def test_gateways_with_one_database_continue_each_others_tasks() -> None:
             assert read["status"] == done["status"]
 
 
+def put_note(endpoint: str, note: str) -> None:
+    client(endpoint).put_item(TableName="ItemsTable", Item={"id": {"S": note}, "note": {"S": note}})
+
+
+def test_a_change_of_a_table_invokes_the_functions_behind_it() -> None:
+    with Command(SMALL_GATEWAY) as gateway:
+        put_note(gateway.ready().database, "hello")
+        assert gateway.until("Noted") == "Noted: hello\n"
+        assert gateway.until("NotesFunction").startswith("NotesFunction 1 record ")
+        assert "ChangesFunction 1 record " in gateway.output
+        assert gateway.press_ctrl_c() == 0
+
+
+def test_gateways_with_one_database_share_its_queues() -> None:
+    with Command([*SMALL_GATEWAY[:-1], "database"]) as database:
+        endpoint = database.ready().database
+        with Command(SMALL_GATEWAY, {"DYNAMODB_ENDPOINT": endpoint}) as gateway:
+            put_note(gateway.ready().database, "before")
+            gateway.until("Noted: before")
+        with Command(SMALL_GATEWAY, {"DYNAMODB_ENDPOINT": endpoint}) as gateway:
+            put_note(gateway.ready().database, "after")
+            gateway.until("Noted: after")
+
+
+def dynamodb_alone(endpoint: str) -> WSGIApplication:
+    """The DynamoDB at the endpoint, and nothing else of AWS that may be there."""
+
+    def serve(environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
+        target, body = environ["HTTP_X_AMZ_TARGET"], environ["wsgi.input"].read()
+        if not target.startswith("DynamoDB"):
+            start_response("404 Not Found", [])
+            return [b""]
+        headers = {"X-Amz-Target": target, "Authorization": environ["HTTP_AUTHORIZATION"]}
+        connection = http.client.HTTPConnection(urlsplit(endpoint).netloc)
+        with closing(connection):
+            connection.request("POST", "/", body, headers | {"Content-Type": "application/x-amz-json-1.0"})
+            answer = connection.getresponse()
+            start_response(f"{answer.status} {answer.reason}", [])
+            return [answer.read()]
+
+    return serve
+
+
+def test_without_queues_it_is_said_that_nothing_happens_in_the_background(dynamodb: str) -> None:
+    listener = listen(0)
+    serve_in_background(dynamodb_alone(dynamodb), listener, 2)
+    alone = f"http://127.0.0.1:{port_of(listener)}"
+    with Command(SMALL_GATEWAY, {"DYNAMODB_ENDPOINT": alone}) as gateway:
+        gateway.until("Warning: no SQS answers at")
+        gateway.ready()
+    with Command(SMALL_GATEWAY, {"DYNAMODB_ENDPOINT": alone, "SQS_ENDPOINT": dynamodb}) as gateway:
+        assert "Warning" not in gateway.ready().output
+        put_note(alone, "hello")
+        gateway.until("Noted: hello")
+
+
+def test_a_table_without_a_stream_is_said_to_have_none() -> None:
+    with Command(DATABASE) as database:
+        endpoint = database.ready().database
+        client(endpoint).create_table(
+            TableName="ItemsTable",
+            AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
+            KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
+            BillingMode="PAY_PER_REQUEST",
+        )
+        with Command(SMALL_GATEWAY, {"DYNAMODB_ENDPOINT": endpoint}) as gateway:
+            line = "Warning: ChangesFunction does not run: the table ItemsTable has no stream"
+            assert line in gateway.ready().output
+
+
+def test_an_sqs_that_does_not_answer_is_one_clear_line() -> None:
+    with listen(0) as taken:
+        nobody = f"http://127.0.0.1:{port_of(taken)}"
+    with Command(SMALL_GATEWAY, {"SQS_ENDPOINT": nobody}) as refused:
+        assert refused.end() == 1
+        assert refused.output.startswith(f"Error: the SQS at {nobody} cannot be used")
+        assert refused.output.count("\n") == 1
+
+
+def client(endpoint: str) -> Any:
+    return get_session().create_client(
+        "dynamodb",
+        endpoint_url=endpoint,
+        region_name="us-east-1",
+        aws_access_key_id="local",
+        aws_secret_access_key="local",  # noqa: S106 - nobody's
+    )
+
+
 def test_the_database_alone_has_the_templates_tables_and_ends_with_ctrl_c() -> None:
     with Command(DATABASE) as database:
         endpoint = database.ready().database
-        client = get_session().create_client(
-            "dynamodb",
-            endpoint_url=endpoint,
-            region_name="us-east-1",
-            aws_access_key_id="local",
-            aws_secret_access_key="local",  # noqa: S106 - nobody's
-        )
-        assert sorted(client.list_tables()["TableNames"]) == ["CallersTable", "TasksTable"]
-        described = client.describe_table(TableName="TasksTable")["Table"]
+        assert sorted(client(endpoint).list_tables()["TableNames"]) == ["CallersTable", "TasksTable"]
+        described = client(endpoint).describe_table(TableName="TasksTable")["Table"]
         assert [key["AttributeName"] for key in described["KeySchema"]] == ["task_id", "entry"]
         assert [index["IndexName"] for index in described["GlobalSecondaryIndexes"]] == ["tasks-by-owner"]
         assert database.press_ctrl_c() == 0
