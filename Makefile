@@ -14,10 +14,16 @@ PIP_INSTALL := -I -m pip install --quiet --disable-pip-version-check --no-compil
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: .venv/run ## Serve the agent on http://127.0.0.1:3000 (PORT=, DB_PORT=, DYNAMODB_ENDPOINT=, any setting)
+run: .venv/run ## Serve the agent on http://127.0.0.1:3000 (AGENT=slow, PORT=, DB_PORT=, DYNAMODB_ENDPOINT=, any setting)
 	@exec .venv/bin/python -m local gateway
 
-database: .venv/run ## Serve the embedded DynamoDB and KMS alone, for several gateways (DB_PORT=, DB_HOST=)
+# AGENT=slow is the one that works for SECONDS= in the background; AGENT=module:Class is any other. Only on the
+# command line: there are shells that have an AGENT of their own.
+ifeq ($(origin AGENT),command line)
+run: export A2A_AGENT = $(if $(filter slow,$(AGENT)),report_writer:ReportWriter,$(AGENT))
+endif
+
+database: .venv/run ## Serve the embedded DynamoDB, SQS and KMS alone, for several gateways (DB_PORT=, DB_HOST=)
 	@exec .venv/bin/python -m local database
 
 # On the database at DB_PORT, at DYNAMODB_ENDPOINT, or of a deployed stack with STACK=name.
