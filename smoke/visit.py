@@ -195,6 +195,10 @@ class Visit:
             self.pause(POLL_SECONDS)
             task = self.caller.result("GetTask", {"id": task["id"]})
         self.tasks[task["id"]] = task
+        if state(task) == "TASK_STATE_SUBMITTED":
+            raise WrongError(
+                f"task {shown(task['id'])} is still SUBMITTED after {polls} looks: nobody has begun with it"
+            )
         return describe(task) if before == state(task) else f"{short(before)}, then {describe(task)}"
 
 

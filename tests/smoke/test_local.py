@@ -17,6 +17,8 @@ MAKE = shutil.which("make")
 SKIPPED_WHERE_NOTHING_IS_DECLARED = {"card's signatures", "extensions", "push configs", "push inwards", "push, no task"}
 WITHOUT_KEYS = {"no credentials", "a wrong key"}
 
+ENDED_AT_ONCE = {"next turn", "CancelTask"}
+
 AGENTS = """
 from a2a_lambda.agent import (
     Agent, AgentProfile, artifact, auth_required, failed, input_required, rejected, reply, working,
@@ -54,6 +56,12 @@ class Refuses(Card, Agent):
 class Fails(Card, Agent):
     def respond(self, turn):
         raise ValueError("a bug")
+
+
+class Waits(Card, Agent):
+    background = True
+    def respond(self, turn):
+        yield artifact("done")
 
 
 class Extended(Agent):
@@ -138,25 +146,12 @@ def test_a_key_that_is_none_fails(guarded: Command) -> None:
 @pytest.mark.parametrize(
     ("agent", "state", "unseen"),
     [
-        ("Acts", "COMPLETED, 1 artifact", {"next turn", "CancelTask"}),
+        ("Acts", "COMPLETED, 1 artifact", ENDED_AT_ONCE),
         ("Asks", "INPUT_REQUIRED", set()),
-        ("Refuses", "REJECTED", {"next turn", "CancelTask"}),
-        ("Fails", "FAILED", {"next turn", "CancelTask"}),
-        (
-            "Replies",
-            "without a task",
-            {
-                "history",
-                "ListTasks",
-                "pages",
-                "filters",
-                "listed artifacts",
-                "another context",
-                "next turn",
-                "CancelTask",
-                "finished task",
-            },
-        ),
+        ("Refuses", "REJECTED", ENDED_AT_ONCE),
+        ("Fails", "FAILED", ENDED_AT_ONCE),
+        ("Replies", "without a task", ENDED_AT_ONCE),
+        ("Waits", "COMPLETED", ENDED_AT_ONCE),
     ],
 )
 def test_any_agent_can_be_walked(agent: str, state: str, unseen: set[str], tmp_path: Path) -> None:
