@@ -35,6 +35,7 @@ OTHER_COMMANDS: Final = {
     "make run": BY_RUNNING,
     "make test": "runs this",
     "make run A2A_AGENT=greeter:Greeter": "below, with the file in a folder of its own",
+    "make run AGENT=slow SECONDS=20 PUSH=on PUSH_ALLOW_LOCAL=on": "tests/local/test_background.py, for less long",
     "make run AUTH=api-key": "tests/local/test_callers.py",
     "make key CALLER=alice": BY_ADMIN,
     "make key CALLER=alice STACK=a2a-agent": BY_ADMIN,
