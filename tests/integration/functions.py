@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import botocore.session
 import msgspec
 import pytest
 
+from a2a_lambda import clients
 from tests.integration.tables import session
 from tests.schema import checked
 
@@ -50,7 +50,7 @@ def load(name: str, environ: Mapping[str, str], monkeypatch: pytest.MonkeyPatch)
     given = {**ENVIRONMENT, **environ}
     for variable, value in given.items():
         monkeypatch.setenv(variable, value)
-    monkeypatch.setattr(botocore.session, "get_session", session)
+    monkeypatch.setattr(clients, "client", _client)
     module_name = f"function_{name}_{next(_numbers)}"
     spec = importlib.util.spec_from_file_location(module_name, ROOT / "functions" / name / "app.py")
     assert spec
@@ -61,6 +61,11 @@ def load(name: str, environ: Mapping[str, str], monkeypatch: pytest.MonkeyPatch)
     _log_to_standard_output(given["POWERTOOLS_SERVICE_NAME"], monkeypatch)
     handler: Handler = module.handler
     return checked(handler)
+
+
+def _client(service: str, endpoint: str, config: Any) -> Any:
+    """Return a client from a session that has read its service's description once for all tests."""
+    return session().create_client(service, endpoint_url=endpoint or None, config=config)
 
 
 def _log_to_standard_output(service: str, monkeypatch: pytest.MonkeyPatch) -> None:
