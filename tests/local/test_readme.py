@@ -29,6 +29,9 @@ BY_ADMIN = "tests/admin/test_running.py runs it with names and databases of its 
 BY_SAM = "needs an AWS account; tests/template validates, builds and translates what it deploys"
 BY_TEMPLATE = "needs an AWS account; tests/template resolves the template with such parameters"
 BY_DOCKER = "needs Docker; tests/template hands the functions what it would hand them"
+BY_AGENTS = "tests/agents runs it with the page's files in a folder of their own"
+BY_STUB = "needs an AWS account; tests/agents puts a stub in the place of the model"
+BY_SMOKE = "tests/smoke runs it on a gateway with a port of its own"
 BY_NOBODY = "needs an AWS account, in which it deletes"
 
 OTHER_COMMANDS: Final = {
@@ -36,6 +39,11 @@ OTHER_COMMANDS: Final = {
     "make test": "runs this",
     "make run A2A_AGENT=greeter:Greeter": "below, with the file in a folder of its own",
     "make run AGENT=slow SECONDS=20 PUSH=on PUSH_ALLOW_LOCAL=on": "tests/local/test_background.py, for less long",
+    "make run A2A_AGENT=rooms:RoomBooker": BY_AGENTS,
+    "make run A2A_AGENT=advisor:Advisor MODEL_ID=eu.amazon.nova-lite-v1:0": BY_STUB,
+    "make smoke": BY_SMOKE,
+    "make smoke TEXT='R12, please'": BY_SMOKE,
+    "make validate": BY_SMOKE,
     "make run AUTH=api-key": "tests/local/test_callers.py",
     "make key CALLER=alice": BY_ADMIN,
     "make key CALLER=alice STACK=a2a-agent": BY_ADMIN,
@@ -117,7 +125,7 @@ def test_the_tour_has_steps_with_and_without_an_answer() -> None:
 def test_the_agent_of_the_readme_serves(tmp_path: Path) -> None:
     (agent,) = (block for block in blocks(README) if block.language == "python")
     (tmp_path / "greeter.py").write_text(agent.text, encoding="utf-8")
-    (command,) = (command for command in OTHER_COMMANDS if "A2A_AGENT=" in command)
+    (command,) = (command for command in OTHER_COMMANDS if "A2A_AGENT=greeter" in command)
     settings = {"A2A_AGENT": command.partition("A2A_AGENT=")[2], "PYTHONPATH": str(tmp_path)}
     with Command(GATEWAY_COMMAND, settings) as running:
         asked = send(running.ready().gateway, " ", "1")
