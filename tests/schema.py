@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from a2a.types import a2a_pb2
 from google.api import field_behavior_pb2
-from google.protobuf import json_format
+from google.protobuf import empty_pb2, json_format
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import Message
 from google.rpc import error_details_pb2
@@ -27,6 +27,10 @@ RESULTS: Final[Mapping[str, type[Message]]] = {
     "GetTask": a2a_pb2.Task,
     "ListTasks": a2a_pb2.ListTasksResponse,
     "CancelTask": a2a_pb2.Task,
+    "CreateTaskPushNotificationConfig": a2a_pb2.TaskPushNotificationConfig,
+    "GetTaskPushNotificationConfig": a2a_pb2.TaskPushNotificationConfig,
+    "ListTaskPushNotificationConfigs": a2a_pb2.ListTaskPushNotificationConfigsResponse,
+    "DeleteTaskPushNotificationConfig": empty_pb2.Empty,
 }
 """What each method answers."""
 

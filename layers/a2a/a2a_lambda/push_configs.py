@@ -4,9 +4,10 @@
     config_id    its id
     generation   the write that put this content
     created_at   when it was first created, in milliseconds
-    delivered    the number of the newest event that it was told of
+    delivered    the number of the newest event that it was told of, or that there was when it was created
     disabled     there, when its deliveries have used up their tries
 
+How many there may be is `places`' business: a config takes a place before it is put, and leaves it when it is deleted.
 A config belongs to one owner, which every call names. It is gone when what lies beside its task expires.
 """
 
@@ -23,10 +24,12 @@ from msgspec.structs import replace
 from a2a_lambda import items
 from a2a_lambda.errors import UnsupportedOperationError
 from a2a_lambda.model import TaskPushNotificationConfig
+from a2a_lambda.places import Places
 from a2a_lambda.tables import Item, RefusedError, Table, number
 from a2a_lambda.task import Beside, Content, Head
 
 PREFIX: Final = "config#"
+REGISTER: Final = "configs"
 
 MAX_CONFIGS: Final = 10
 """Webhooks of a task, those too that are switched off."""
@@ -73,23 +76,28 @@ class TablePushConfigs:
         self._clock = clock
         self._new_id = new_id
         self._retention = retention_days * DAY_SECONDS
+        self._places = Places(table, REGISTER, most=MAX_CONFIGS, clock=clock)
 
     # For the operations
 
     def put(self, head: Head, config: TaskPushNotificationConfig) -> TaskPushNotificationConfig:
         """Keep a webhook of a task, in the place of the one with its id, and return it. Its default id is the task's.
 
-        It is told of what comes after what the replaced one was told of, also if that was switched off.
+        It is told of what comes after the head's newest event; or, also if that was switched off, after what the
+        replaced one was told of.
 
         Raises:
             UnsupportedOperationError: the task has as many webhooks as it may have.
         """
         kept = replace(config, id=config.id or head.task_id, task_id=head.task_id)
-        key, generation = config_key(head.task_id, kept.id), self._new_id()
-        self._keep(key, replace(head, retention=head.retention or self._retention), kept, generation)
-        if self._is_beyond_the_last(head, key):
-            self._delete(key, head.owner, generation)
+        lasting = replace(head, retention=head.retention or self._retention)
+        key = config_key(head.task_id, kept.id)
+        is_placed = self._places.take(
+            head.owner, head.task_id, key["entry"]["S"], expires_at=items.beside_expiry(lasting), used=self._entries
+        )
+        if not is_placed:
             raise UnsupportedOperationError(f"A task may have {MAX_CONFIGS} push notification configs")
+        self._keep(lasting, key, kept)
         return kept
 
     def get(self, owner: str, task_id: str, config_id: str) -> TaskPushNotificationConfig | None:
@@ -111,7 +119,15 @@ class TablePushConfigs:
 
     def delete(self, owner: str, task_id: str, config_id: str) -> None:
         """Delete a webhook, if it is there."""
-        self._delete(config_key(task_id, config_id), owner)
+        key = config_key(task_id, config_id)
+        with suppress(RefusedError):
+            self._table.delete(
+                key,
+                ConditionExpression="#owner = :owner",
+                ExpressionAttributeNames={"#owner": "owner"},
+                ExpressionAttributeValues={":owner": {"S": owner}},
+            )
+        self._places.leave(owner, task_id, key["entry"]["S"])
 
     # For the deliveries
 
@@ -127,7 +143,8 @@ class TablePushConfigs:
     def read(self, owner: str, task_id: str, config_id: str, update_entry: str) -> Subscription | None:
         """Return a webhook with what it is to be told of, all from one call.
 
-        None where the webhook is gone, or its task, or what lies in that entry. "" stands for no entry.
+        None where the webhook is gone, or its task, or what lies in that entry ("" for no entry), and where an
+        earlier task with this id has left the webhook.
         """
         keys = [items.key(task_id, items.HEAD), config_key(task_id, config_id)]
         if update_entry:
@@ -136,13 +153,15 @@ class TablePushConfigs:
         found = {item["entry"]["S"]: item for item in together if self._visible(item, owner)}
         if len(found) < len(keys):
             return None
-        item = found[keys[1]["entry"]["S"]]
+        item, head = found[keys[1]["entry"]["S"]], items.read_head(found[items.HEAD])
+        if int(item["expires_at"]["N"]) != items.beside_expiry(head):
+            return None
         return Subscription(
             config=_configs.decode(item["content"]["B"]),
             generation=item["generation"]["S"],
             delivered=int(item["delivered"]["N"]),
             is_enabled="disabled" not in item,
-            context_id=found[items.HEAD]["context_id"]["S"],
+            context_id=head.context_id,
             update=items.read_content(found[update_entry]["content"]) if update_entry else None,
         )
 
@@ -185,7 +204,7 @@ class TablePushConfigs:
 
     # Items
 
-    def _keep(self, key: Item, head: Head, config: TaskPushNotificationConfig, generation: str) -> None:
+    def _keep(self, head: Head, key: Item, config: TaskPushNotificationConfig) -> None:
         """Put an item, or change it where it is already this task's.
 
         Where an earlier task with this id has left it, which is gone, nothing of it is kept.
@@ -196,9 +215,9 @@ class TablePushConfigs:
             "expires_at": number(items.beside_expiry(head)),
             "content": {"B": msgspec.json.encode(config)},
             "config_id": {"S": config.id},
-            "generation": {"S": generation},
+            "generation": {"S": self._new_id()},
         }
-        new: dict[str, Item] = {"created_at": number(self._clock()), "delivered": number(0)}
+        new: dict[str, Item] = {"created_at": number(self._clock()), "delivered": number(head.sequence)}
         is_kept = self._change(
             key,
             UpdateExpression=(
@@ -217,13 +236,8 @@ class TablePushConfigs:
                 ExpressionAttributeValues={":owner": kept["owner"]},
             )
 
-    def _is_beyond_the_last(self, head: Head, key: Item) -> bool:
-        """Tell whether a webhook is one too many: not among the oldest that there may be.
-
-        Each looks after it has put its own. So of several that put theirs at once those remain that come first.
-        """
-        places = sorted(map(_place, self._all(head.owner, head.task_id, "entry, created_at")))
-        return any(place.endswith(key["entry"]["S"]) for place in places[MAX_CONFIGS:])
+    def _entries(self, owner: str, task_id: str) -> set[str]:
+        return {item["entry"]["S"] for item in self._all(owner, task_id, "entry")}
 
     def _all(self, owner: str, task_id: str, attributes: str = "") -> Iterator[Item]:
         """Yield the items of a task's webhooks, with these attributes or all."""
@@ -254,20 +268,6 @@ class TablePushConfigs:
         except RefusedError:
             return False
         return True
-
-    def _delete(self, key: Item, owner: str, generation: str = "") -> None:
-        """Delete an item, if it is there, is the owner's, and has not been replaced where a generation is given."""
-        same_owner, same_generation = "#owner = :owner", "generation = :generation"
-        values = {":owner": {"S": owner}}
-        if generation:
-            values[":generation"] = {"S": generation}
-        with suppress(RefusedError):
-            self._table.delete(
-                key,
-                ConditionExpression=f"{same_owner} AND {same_generation}" if generation else same_owner,
-                ExpressionAttributeNames={"#owner": "owner"},
-                ExpressionAttributeValues=values,
-            )
 
 
 def config_key(task_id: str, config_id: str) -> Item:

@@ -1,0 +1,207 @@
+"""Webhooks that note what they are sent, and a server that tells them of its tasks over real queues."""
+
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final
+
+import msgspec
+
+from a2a_lambda import items
+from a2a_lambda.addresses import UnsafeUrlError
+from a2a_lambda.agent import Agent
+from a2a_lambda.calls import World
+from a2a_lambda.delivering import Deliverer, Received
+from a2a_lambda.jsonrpc import Endpoint
+from a2a_lambda.model import TaskPushNotificationConfig
+from a2a_lambda.notifications import Delivery, read_notification
+from a2a_lambda.operations import Operations
+from a2a_lambda.push_configs import TablePushConfigs
+from a2a_lambda.queues import FifoMessage, Queue, sqs_client
+from a2a_lambda.relaying import Relay
+from a2a_lambda.tables import Table
+from tests.integration.tables import RETENTION_DAYS, WINDOW_SECONDS, Tasks
+from tests.schema import check_rpc
+from tests.unit.factories import GENEROUS, VALIDATOR, Ids, Json, Pause, call, new_message_id, send_params
+
+HOOK: Final = "https://hook.example/updates"
+WORD: Final = "hill"
+"""What a webhook wants to hear, and nobody else may."""
+
+CONFIG: Final = {"url": HOOK, "token": WORD, "authentication": {"scheme": "Bearer", "credentials": WORD}}
+SHOWN: Final = {"url": HOOK, "authentication": {"scheme": "Bearer"}}
+
+Answering = Callable[[str], int]
+
+
+def well(_url: str) -> int:
+    """Take an update."""
+    return 200
+
+
+@dataclass
+class Webhooks:
+    """Webhooks at every address but unsafe ones."""
+
+    answering: Answering = well
+    """Returns the status of a webhook's answer, or raises."""
+    posts: list[tuple[str, Json]] = field(default_factory=list)
+    """What came, and where to."""
+    headers: list[Mapping[str, str]] = field(default_factory=list)
+
+    def check(self, url: str) -> None:
+        if not url.startswith("https://"):
+            raise UnsafeUrlError("must be an https URL")
+
+    def post(self, url: str, content: bytes, headers: Mapping[str, str]) -> int:
+        self.headers.append(headers)
+        status = self.answering(url)
+        self.posts.append((url, msgspec.json.decode(content)))
+        return status
+
+    def states(self, url: str = HOOK) -> list[str]:
+        """Return the states that a webhook was told of."""
+        updates = [content["statusUpdate"] for at, content in self.posts if at == url and "statusUpdate" in content]
+        return [update["status"]["state"].removeprefix("TASK_STATE_") for update in updates]
+
+
+@dataclass
+class Pushed:
+    """A server for an agent, its queues, and the relay and the push function behind it, all in this process."""
+
+    tasks: Tasks
+    agent: Agent
+    webhooks: Webhooks = field(default_factory=Webhooks)
+    sqs: Any = field(default_factory=lambda: sqs_client(""))
+
+    _numbers: ClassVar = itertools.count(1)
+
+    def __post_init__(self) -> None:
+        number = next(self._numbers)
+        self.work = self._create(f"work-{number}")
+        self.push = self._create(f"push-{number}.fifo")
+        self.dead_letters = self._create(f"dead-{number}.fifo")
+        self.configs = TablePushConfigs(
+            Table(self.tasks.client, self.tasks.name),
+            clock=self.tasks.clock,
+            new_id=Ids(),
+            retention_days=RETENTION_DAYS,
+        )
+        self.relay = Relay(Queue(self.sqs, self.work), Queue(self.sqs, self.push), self.configs)
+        self.deliverer = Deliverer(self.configs, self.webhooks, Queue(self.sqs, self.dead_letters))
+        world = World(
+            clock=self.tasks.clock,
+            new_id=Ids(),
+            pause=Pause(self.tasks.clock),
+            later=lambda _seconds, _action: lambda: None,
+        )
+        operations = Operations(
+            self.agent,
+            self.tasks.store(),
+            GENEROUS,
+            world,
+            window_seconds=WINDOW_SECONDS,
+            push=(self.configs, self.webhooks),
+        )
+        self.endpoint = Endpoint(operations, VALIDATOR, max_body_bytes=65_536, push=True)
+
+    def _create(self, name: str) -> str:
+        attributes = {"FifoQueue": "true"} if name.endswith(".fifo") else {}
+        url: str = self.sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
+        return url
+
+    # Callers
+
+    def ask(self, method: str, params: Json, *, owner: str = "anonymous") -> Json:
+        """Call a method, and return the response object, checked against the protocol."""
+        body = msgspec.json.encode({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+        answer = self.endpoint.answer(body, version="1.0", admit=lambda: call(owner=owner))
+        check_rpc(body, answer.status, answer.body)
+        return msgspec.json.decode(answer.body)
+
+    def result(self, method: str, params: Json, *, owner: str = "anonymous") -> Json:
+        response = self.ask(method, params, owner=owner)
+        assert "result" in response, response
+        return response["result"]
+
+    def refusal(self, method: str, params: Json, *, owner: str = "anonymous") -> Json:
+        response = self.ask(method, params, owner=owner)
+        assert "error" in response, response
+        return response["error"]
+
+    def send(self, *, config: Json = None, to: str = "") -> str:
+        """Send a message, and return the task's id."""
+        params = send_params(messageId=new_message_id(), taskId=to or None)
+        if config:
+            params["configuration"] = {"taskPushNotificationConfig": config}
+        task_id: str = self.result("SendMessage", params)["task"]["id"]
+        self.pass_on(task_id)
+        return task_id
+
+    def create(self, task_id: str, **changed: Json) -> Json:
+        """Create a config."""
+        return self.result("CreateTaskPushNotificationConfig", {**CONFIG, "taskId": task_id, **changed})
+
+    def listed(self, task_id: str) -> list[Json]:
+        """Return the configs that a list shows."""
+        configs: list[Json] = self.result("ListTaskPushNotificationConfigs", {"taskId": task_id}).get("configs", [])
+        return configs
+
+    # What happens behind them
+
+    def pass_on(self, task_id: str) -> None:
+        """Pass on what the task's last change has left, as its stream would have."""
+        head = self.tasks.items(task_id)[items.HEAD]
+        if "outbox" in head:
+            self.relay.pass_on(items.read_outbox(head), self.tasks.clock())
+
+    def tell(self, task_id: str, state: str = "WORKING", *, sequence: int) -> None:
+        """Put an update of a task on the queue, for all its webhooks, as the relay does."""
+        event = items.Event(f"TASK_STATE_{state}", self.tasks.clock())
+        outgoing = items.Outgoing(
+            owner="anonymous",
+            task_id=task_id,
+            turn=1,
+            run=1,
+            attend=False,
+            queued=False,
+            deadline=None,
+            events=[(sequence, event)],
+        )
+        self.relay.pass_on(outgoing, self.tasks.clock())
+
+    def waiting(self, url: str) -> list[Json]:
+        """Return the messages of a queue, which stay there."""
+        received = self._receive(url, hidden_seconds=0)
+        return [msgspec.json.decode(message["Body"]) for message in received]
+
+    def deliver_all(self, *, tries: int = 1) -> list[Delivery]:
+        """Deliver what waits, each message as if it had been received so often; those that are retried stay hidden."""
+        done: list[Delivery] = []
+        while messages := self._receive(self.push, count=1):
+            for message in messages:
+                delivery = self.deliver(message, tries=tries)
+                done.append(delivery)
+                if delivery.is_done:
+                    self.sqs.delete_message(QueueUrl=self.push, ReceiptHandle=message["ReceiptHandle"])
+        return done
+
+    def deliver(self, message: Json, *, tries: int = 1) -> Delivery:
+        """Deliver a received message."""
+        attributes = message["Attributes"]
+        fifo = FifoMessage(message["Body"], attributes["MessageGroupId"], attributes["MessageDeduplicationId"])
+        return self.deliverer.deliver(read_notification(message["Body"]), Received(fifo, tries))
+
+    def _receive(self, url: str, *, count: int = 10, hidden_seconds: int = 600) -> list[Json]:
+        received: list[Json] = self.sqs.receive_message(
+            QueueUrl=url,
+            MaxNumberOfMessages=count,
+            VisibilityTimeout=hidden_seconds,
+            MessageSystemAttributeNames=["All"],
+        ).get("Messages", [])
+        return received
+
+
+def config(url: str = HOOK, *, config_id: str = "") -> TaskPushNotificationConfig:
+    """Return a config."""
+    return TaskPushNotificationConfig(url, id=config_id)
