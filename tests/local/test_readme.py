@@ -56,6 +56,7 @@ OTHER_COMMANDS: Final = {
     "sam deploy --parameter-overrides Auth=jwt JwtIssuer=https://issuer.example JwtAudience=agents "
     "RequiredScope=agent:use": BY_TEMPLATE,
     "sam deploy --parameter-overrides PublicUrl=https://agent.example.com": BY_TEMPLATE,
+    "sam deploy --parameter-overrides Push=on PushAllowedHosts=hooks.example.com,hooks.example.org": BY_TEMPLATE,
     "sam deploy --parameter-overrides RetentionDays=90 LogLevel=DEBUG": BY_TEMPLATE,
     "sam deploy --parameter-overrides SigningKey=OLD_ARN": BY_TEMPLATE,
     "sam deploy --parameter-overrides SigningKey=create": BY_TEMPLATE,

@@ -9,6 +9,7 @@ import pytest
 from msgspec.json import schema
 
 from a2a_lambda import settings
+from local.template import queue_arn
 from tests.template.deployments import Resources, deployed, of_type, statements
 
 ROUTES = {
@@ -22,8 +23,9 @@ ROUTES = {
 
 TRACE_ACTIONS = ["xray:PutTraceSegments", "xray:PutTelemetryRecords"]
 LOG_ACTIONS = ["logs:CreateLogStream", "logs:PutLogEvents"]
+SERVE_ACTIONS = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ChangeMessageVisibility"]
 # Every function may also write its own log and its traces. What signing needs is in test_signing_key.
-RIGHTS: dict[str, list[tuple[str | list[str], str]]] = {
+RIGHTS: dict[str, list[tuple[str | list[str], str | list[str]]]] = {
     "CardFunction": [],
     "RpcFunction": [
         (
@@ -31,6 +33,7 @@ RIGHTS: dict[str, list[tuple[str | list[str], str]]] = {
                 "dynamodb:GetItem",
                 "dynamodb:PutItem",
                 "dynamodb:UpdateItem",
+                "dynamodb:DeleteItem",
                 "dynamodb:Query",
                 "dynamodb:BatchGetItem",
                 "dynamodb:BatchWriteItem",
@@ -39,6 +42,30 @@ RIGHTS: dict[str, list[tuple[str | list[str], str]]] = {
         ),
         ("dynamodb:Query", "TasksTable.Arn/index/tasks-by-owner"),
         (["dynamodb:GetItem", "dynamodb:UpdateItem"], "CallersTable.Arn"),
+    ],
+    "RelayFunction": [
+        (["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"], "TasksTable.StreamArn"),
+        ("dynamodb:ListStreams", "TasksTable.Arn/stream/*"),
+        ("dynamodb:Query", "TasksTable.Arn"),
+        ("sqs:SendMessage", [queue_arn(name) for name in ("WorkQueue", "RelayFailures", "PushQueue")]),
+    ],
+    "WorkerFunction": [
+        (
+            [
+                "dynamodb:GetItem",
+                "dynamodb:PutItem",
+                "dynamodb:Query",
+                "dynamodb:BatchGetItem",
+                "dynamodb:BatchWriteItem",
+            ],
+            "TasksTable.Arn",
+        ),
+        (SERVE_ACTIONS, queue_arn("WorkQueue")),
+    ],
+    "PushFunction": [
+        (["dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:BatchGetItem"], "TasksTable.Arn"),
+        (SERVE_ACTIONS, queue_arn("PushQueue")),
+        ("sqs:SendMessage", queue_arn("PushDeadLetters")),
     ],
 }
 
@@ -67,7 +94,9 @@ def references(value: object) -> Iterator[str]:
             elif key == "Fn::GetAtt":
                 yield item[0]
             elif key == "Fn::Sub":
-                yield from re.findall(r"\$\{([^}.]+)", item)
+                pattern, values = item if isinstance(item, list) else (item, {})
+                yield from set(re.findall(r"\$\{([^!}.]+)", pattern)) - set(values)
+                yield from references(values)
             else:
                 yield from references(item)
 
@@ -169,7 +198,7 @@ def test_a_function_may_do_what_it_needs_and_nothing_else(resources: Resources, 
     configuration = properties(resources, function)
     log_group = next(references(configuration["LoggingConfig"]["LogGroup"]))
 
-    granted = statements(deployed(), function)
+    granted = statements(deployed(Push="on"), function)
 
     assert "ManagedPolicyArns" not in properties(resources, next(references(configuration["Role"])))
     assert {statement["Effect"] for statement in granted} == {"Allow"}
@@ -220,7 +249,7 @@ def test_layers_follow_the_architecture_of_the_functions(resources: Resources) -
 def test_the_api_outlasts_every_function_it_waits_for(resources: Resources) -> None:
     api_gateway_seconds = 30
 
-    for name in of_type(resources, "AWS::Lambda::Function"):
+    for name in set(routes(resources).values()):
         assert properties(resources, name)["Timeout"] < api_gateway_seconds
 
 
@@ -325,20 +354,23 @@ def test_a_function_is_given_the_settings_it_reads_and_no_others(resources: Reso
     assert own == set(settings_of(function))
 
 
-def test_log_lines_and_metrics_are_the_agents(resources: Resources) -> None:
-    rpc = variables(resources, "RpcFunction")
+def test_log_lines_and_metrics_tell_stacks_apart(resources: Resources, function: str) -> None:
+    given = variables(resources, function)
 
-    assert {variables(resources, name)["POWERTOOLS_SERVICE_NAME"] for name in RIGHTS} == {"a2a"}
-    assert rpc["POWERTOOLS_METRICS_NAMESPACE"] == "a2a"
+    assert given["POWERTOOLS_SERVICE_NAME"] == {"Ref": "AWS::StackName"}
+    assert given["POWERTOOLS_METRICS_NAMESPACE"] == "a2a"
 
 
 def test_a_parameter_has_the_default_and_the_limits_of_its_setting(template: dict[str, Any], function: str) -> None:
     given = variables(template["Resources"], function)
 
     for name, setting in settings_of(function).items():
-        parameter = template["Parameters"].get(next(references(given[name])), {})
+        source = next(references(given[name]), None)
         shared = {word: value for word, value in limits(setting).items() if word != DEPLOYED_OTHERWISE.get(name)}
-        assert shared.items() <= parameter.items(), name
+        if source is None:
+            assert given[name] == shared["Default"], name
+        elif source not in template["Resources"]:
+            assert shared.items() <= template["Parameters"][source].items(), name
 
 
 def test_every_parameter_is_described_and_limited(template: dict[str, Any]) -> None:
@@ -358,7 +390,7 @@ def test_no_limit_can_be_zero_or_less(template: dict[str, Any]) -> None:
 
 
 def test_every_parameter_is_used(template: dict[str, Any]) -> None:
-    assert set(template["Parameters"]) <= set(references(template["Resources"]))
+    assert set(template["Parameters"]) <= set(references([template["Resources"], template["Conditions"]]))
 
 
 def test_every_parameter_has_its_place_in_the_console(template: dict[str, Any]) -> None:
@@ -378,5 +410,14 @@ def test_the_outputs_tell_where_the_agent_is(template: dict[str, Any]) -> None:
         "SigningKeyArn": {"Fn::GetAtt": ["OwnSigningKey", "Arn"]},
         "TasksTableName": {"Ref": "TasksTable"},
         "CallersTableName": {"Ref": "CallersTable"},
+        "WorkDeadLettersUrl": {"Ref": "WorkDeadLetters"},
+        "RelayFailuresUrl": {"Ref": "RelayFailures"},
+        "PushQueueUrl": {"Ref": "PushQueue"},
+        "PushDeadLettersUrl": {"Ref": "PushDeadLetters"},
     }
-    assert template["Outputs"]["SigningKeyArn"]["Condition"] == template["Resources"]["OwnSigningKey"]["Condition"]
+
+
+def test_an_output_is_there_when_its_resource_is(template: dict[str, Any]) -> None:
+    for name, output in template["Outputs"].items():
+        resource = template["Resources"][next(references(output["Value"]))]
+        assert output.get("Condition") == resource.get("Condition"), name
