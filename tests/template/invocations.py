@@ -17,11 +17,18 @@ OPEN: Final = {"AUTH": "none"}
 
 
 def invoke(events: list[dict[str, Any]], endpoint: str, settings: Mapping[str, str] = OPEN) -> list[dict[str, Any]]:
-    """What the functions answer to the events, in order, their tasks in the DynamoDB at the endpoint."""
+    """What the functions answer to the events, in order, their tasks and queues at the endpoint."""
     finished = subprocess.run(
         [sys.executable, str(SCRIPTS / "invoke.py")],
         cwd=ROOT,
-        env={**os.environ, **LOCAL_IDENTITY, **settings, "DYNAMODB_ENDPOINT": endpoint, "PYTHONPATH": str(ROOT)},
+        env={
+            **os.environ,
+            **LOCAL_IDENTITY,
+            **settings,
+            "DYNAMODB_ENDPOINT": endpoint,
+            "SQS_ENDPOINT": endpoint,
+            "PYTHONPATH": str(ROOT),
+        },
         input=json.dumps(events),
         capture_output=True,
         text=True,

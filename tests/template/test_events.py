@@ -1,4 +1,4 @@
-"""Every sample event in events/ is what API Gateway would send, and gets the answer that its name promises."""
+"""Every sample event in events/ is what AWS would send, and gets the answer that its name promises."""
 
 import json
 from collections.abc import Mapping
@@ -21,6 +21,7 @@ SETTINGS = {
     "jwt with a scope": {**TOKENS, "REQUIRED_SCOPE": "agent:use"},
     "iam": {"AUTH": "iam"},
     "a signing key": {**OPEN, "SIGNING_KEY": CREATE},
+    "push": {**OPEN, "PUSH": "on"},
 }
 
 # Each sample's HTTP status under some settings, and its task's state or its error's code.
@@ -32,15 +33,24 @@ ANSWERS: dict[tuple[str, str], tuple[int, str | int | None]] = {
     ("card", "api-key"): (200, None),
     ("card", "jwt"): (200, None),
     ("card", "iam"): (200, None),
+    ("card", "push"): (200, None),
     ("card", "a signing key"): (200, None),
     ("card-head", "none"): (200, None),
     ("card-not-modified", "none"): (304, None),
     ("create-push-notification-config", "none"): (200, -32003),
+    ("create-push-notification-config-inwards", "none"): (200, -32003),
+    ("create-push-notification-config-inwards", "push"): (200, -32602),
+    ("delete-push-notification-config", "none"): (200, -32003),
+    ("delete-push-notification-config", "push"): (200, -32001),
     ("get-extended-agent-card", "none"): (200, -32004),
+    ("get-push-notification-config", "none"): (200, -32003),
+    ("get-push-notification-config", "push"): (200, -32001),
     ("get-task-unknown", "none"): (200, -32001),
     ("jwks", "none"): (404, None),
     ("jwks", "a signing key"): (200, None),
     ("jwks-head", "a signing key"): (200, None),
+    ("list-push-notification-configs", "none"): (200, -32003),
+    ("list-push-notification-configs", "push"): (200, -32001),
     ("list-tasks", "none"): (200, None),
     ("list-tasks-filtered", "none"): (200, None),
     ("list-tasks-forged-token", "none"): (200, -32602),
@@ -65,6 +75,7 @@ ANSWERS: dict[tuple[str, str], tuple[int, str | int | None]] = {
     ("send-message-jwt-without-scope", "jwt with a scope"): (403, -32000),
     ("send-message-jwt-without-subject", "jwt"): (401, -32000),
     ("send-message-notification", "none"): (204, None),
+    ("send-message-return-immediately", "none"): (200, "TASK_STATE_SUBMITTED"),
     ("send-message-trailing-slash", "none"): (200, COMPLETED),
     ("send-message-unknown-task", "none"): (200, -32001),
     ("send-message-version-in-query", "none"): (200, COMPLETED),
@@ -75,6 +86,15 @@ ANSWERS: dict[tuple[str, str], tuple[int, str | int | None]] = {
     ("unknown-method", "none"): (200, -32601),
     ("unknown-path", "none"): (404, None),
     ("unsupported-version", "none"): (200, -32009),
+}
+
+# Of each sample from a stream or a queue, the record that has to come again.
+FAILURES: dict[str, str | None] = {
+    "push-broken-json": "00000000-0000-4000-8000-000000000004",
+    "push-update-unknown": None,
+    "relay-outboxes": None,
+    "worker-broken-json": "00000000-0000-4000-8000-000000000002",
+    "worker-turn-unknown": None,
 }
 
 
@@ -105,7 +125,7 @@ def answers(database: str) -> dict[tuple[str, str], dict[str, Any]]:
 
 
 def test_every_sample_has_its_answer_here() -> None:
-    assert {file.stem for file in (ROOT / "events").iterdir()} == {name for name, _ in ANSWERS}
+    assert {file.stem for file in (ROOT / "events").iterdir()} == {name for name, _ in ANSWERS} | set(FAILURES)
 
 
 @pytest.mark.parametrize("case", ANSWERS, ids=" with ".join)
@@ -113,3 +133,15 @@ def test_a_sample_gets_its_answer(answers: dict[tuple[str, str], dict[str, Any]]
     answer = answers[case]
 
     assert (answer["statusCode"], outcome(answer)) == ANSWERS[case]
+
+
+@pytest.fixture(scope="module")
+def results(database: str) -> dict[str, dict[str, Any]]:
+    return dict(zip(FAILURES, invoke([sample(name) for name in FAILURES], database, SETTINGS["push"]), strict=True))
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_of_a_sample_that_comes_unasked_the_failure_comes_again(results: dict[str, dict[str, Any]], name: str) -> None:
+    failure = FAILURES[name]
+
+    assert results[name] == {"batchItemFailures": [{"itemIdentifier": failure}] if failure else []}
