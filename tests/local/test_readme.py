@@ -51,6 +51,7 @@ OTHER_COMMANDS: Final = {
     "make forget OWNER='jwt:https://issuer.example sub alice'": BY_ADMIN,
     "sam build && sam deploy": BY_SAM,
     "sam build --config-env x86_64 && sam deploy --config-env x86_64": BY_SAM,
+    "sam deploy --parameter-overrides Alarms=on": BY_TEMPLATE,
     "sam deploy --parameter-overrides Auth=api-key": BY_TEMPLATE,
     "sam deploy --parameter-overrides Auth=iam": BY_TEMPLATE,
     "sam deploy --parameter-overrides Auth=jwt JwtIssuer=https://issuer.example JwtAudience=agents "
@@ -67,6 +68,7 @@ OTHER_COMMANDS: Final = {
     "sam delete": BY_NOBODY,
     "aws dynamodb delete-table --table-name NAME": BY_NOBODY,
     "aws kms schedule-key-deletion --key-id ARN": BY_NOBODY,
+    "aws sns subscribe --topic-arn ARN --protocol email --notification-endpoint you@example.com": BY_NOBODY,
 }
 """Every command of README.md and docs/ that is no step of the tour: how it is tested, or why it is not."""
 

@@ -414,6 +414,7 @@ def test_the_outputs_tell_where_the_agent_is(template: dict[str, Any]) -> None:
         "RelayFailuresUrl": {"Ref": "RelayFailures"},
         "PushQueueUrl": {"Ref": "PushQueue"},
         "PushDeadLettersUrl": {"Ref": "PushDeadLetters"},
+        "AlarmTopicArn": {"Ref": "AlarmTopic"},
     }
 
 
