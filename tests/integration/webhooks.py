@@ -171,14 +171,14 @@ class Pushed:
         self.relay.pass_on(outgoing, self.tasks.clock())
 
     def waiting(self, url: str) -> list[Json]:
-        """Return the messages of a queue, which stay there."""
-        received = self._receive(url, hidden_seconds=0)
+        """Return the messages of a queue, which nobody else receives from then on."""
+        received = self.receive(url)
         return [msgspec.json.decode(message["Body"]) for message in received]
 
     def deliver_all(self, *, tries: int = 1) -> list[Delivery]:
         """Deliver what waits, each message as if it had been received so often; those that are retried stay hidden."""
         done: list[Delivery] = []
-        while messages := self._receive(self.push, count=1):
+        while messages := self.receive(self.push, count=1):
             for message in messages:
                 delivery = self.deliver(message, tries=tries)
                 done.append(delivery)
@@ -192,7 +192,8 @@ class Pushed:
         fifo = FifoMessage(message["Body"], attributes["MessageGroupId"], attributes["MessageDeduplicationId"])
         return self.deliverer.deliver(read_notification(message["Body"]), Received(fifo, tries))
 
-    def _receive(self, url: str, *, count: int = 10, hidden_seconds: int = 600) -> list[Json]:
+    def receive(self, url: str, *, count: int = 10, hidden_seconds: int = 600) -> list[Json]:
+        """Receive messages, with their attributes."""
         received: list[Json] = self.sqs.receive_message(
             QueueUrl=url,
             MaxNumberOfMessages=count,
