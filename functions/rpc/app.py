@@ -6,8 +6,8 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from a2a_lambda import apigateway, bootstrap, tally
+from a2a_lambda.calls import Call
 from a2a_lambda.observation import report
-from a2a_lambda.operations import Call
 
 logger = Logger(use_rfc3339=True)
 server = bootstrap.rpc_server()

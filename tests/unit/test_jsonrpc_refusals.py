@@ -5,6 +5,7 @@ from typing import Any, Final
 import msgspec
 import pytest
 
+from a2a_lambda.calls import Call
 from a2a_lambda.errors import (
     PermissionDeniedError,
     ProtocolError,
@@ -13,7 +14,6 @@ from a2a_lambda.errors import (
     UnavailableError,
 )
 from a2a_lambda.jsonrpc import Answer
-from a2a_lambda.operations import Call
 from tests.unit.factories import Json, call, rpc, send_params
 
 DOMAIN: Final = "a2a-lambda"
