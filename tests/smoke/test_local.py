@@ -172,6 +172,16 @@ def test_a_required_extension_and_a_signed_card_are_looked_at(tmp_path: Path) ->
     assert not passed.skipped & {"extensions", "card's signatures"}
 
 
+def test_push_notifications_that_are_declared_are_looked_at() -> None:
+    with Command(GATEWAY, {"PUSH": "on", "PUSH_ALLOW_LOCAL": "on"}) as gateway:
+        passed = walked(gateway.ready().gateway, WEBHOOK="http://127.0.0.1:9/never-called")
+        assert passed.failures == {}
+        assert passed.skipped == {"card's signatures", "extensions", "push undeclared"} | WITHOUT_KEYS
+        elsewhere = walked(gateway.gateway, WEBHOOK="https://nowhere.invalid/")
+        assert elsewhere.failures == {}
+        assert "WEBHOOK=" in elsewhere.said["push configs"][1]
+
+
 @pytest.mark.parametrize("url", ["", "/.well-known/agent-card.json", "/a2a", "/"])
 def test_the_addresses_that_a_deployment_prints_will_do(url: str, guarded: Command) -> None:
     assert not walked(guarded.gateway + url).failed & {"card", "card's address"}
