@@ -11,7 +11,10 @@ from tests.local.documents import blocks
 from tests.template import sam
 
 PAGE: Final = sam.ROOT / "docs" / "writing-an-agent.md"
-ROLES: Final = ["RpcRole", "WorkerRole"]
+RUNNING_AGENTS: Final = ["Rpc", "Worker"]
+
+REST: Final = r"(?:(?!  \w).*\n)*?"
+"""Lines of the resource that has begun."""
 
 
 @pytest.fixture(scope="module")
@@ -19,11 +22,9 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The template with both blocks where the page says."""
     variable, statement = (block.text for block in blocks(PAGE) if block.language == "yaml")
     text = (sam.ROOT / "template.yaml").read_text()
-    text = inserted(text, r"^( +)A2A_AGENT: !Ref Agent\n", variable)
-    for role in ROLES:
-        text = inserted(
-            text, rf"^  {role}:\n(?:(?!^  \w).*\n)*? +PolicyDocument:\n.*\n( +)Statement:\n", statement, "  "
-        )
+    for name in RUNNING_AGENTS:
+        text = inserted(text, rf"^  {name}Function:\n{REST}( +)A2A_AGENT: !Ref Agent\n", variable)
+        text = inserted(text, rf"^  {name}Role:\n{REST} +PolicyDocument:\n.*\n( +)Statement:\n", statement, "  ")
     path = tmp_path_factory.mktemp("template") / "template.yaml"
     path.write_text(text)
     return path
@@ -43,14 +44,13 @@ def test_the_template_with_a_model_is_valid(template: Path) -> None:
 
 def test_the_roles_of_the_functions_that_run_agents_may_ask_the_model(template: Path) -> None:
     deployed: dict[str, Any] = sam.run_script("translate.py", str(template))
-    for role in ROLES:
-        (policy,) = deployed["Resources"][role]["Properties"]["Policies"]
+    for name in RUNNING_AGENTS:
+        (policy,) = deployed["Resources"][f"{name}Role"]["Properties"]["Policies"]
         (allowed,) = [each for each in policy["PolicyDocument"]["Statement"] if "bedrock" in json.dumps(each)]
         assert allowed["Action"] == "bedrock:InvokeModel"
         assert len(allowed["Resource"]) == 2
-    for function in deployed["Resources"].values():
-        if function["Type"] == "AWS::Lambda::Function":
-            assert "MODEL_ID" in function["Properties"]["Environment"]["Variables"]
+        variables = deployed["Resources"][f"{name}Function"]["Properties"]["Environment"]["Variables"]
+        assert "MODEL_ID" in variables
 
 
 def test_what_an_agent_brings_along_is_built_into_its_layer(tmp_path: Path) -> None:
