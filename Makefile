@@ -7,7 +7,7 @@ MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
 .SUFFIXES:
-.PHONY: help run database key keys revoke forget test lint fmt bench smoke validate build clean
+.PHONY: help run database key keys revoke forget redrive test lint fmt bench smoke validate build clean
 
 PIP_INSTALL := -I -m pip install --quiet --disable-pip-version-check --no-compile
 
@@ -39,6 +39,9 @@ revoke: .venv/run ## End an API key (KEY=id, STACK=)
 
 forget: .venv/run ## Delete a caller's tasks, keys and markers (CALLER=name or OWNER=owner, STACK=)
 	@exec .venv/bin/python -m admin forget
+
+redrive: .venv/run ## Put dead letters back into their queues (STACK=)
+	@exec .venv/bin/python -m admin redrive
 
 test: lint .venv-sam/made ## Check everything
 	.venv/bin/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile

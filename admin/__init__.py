@@ -1,4 +1,4 @@
-"""What an operator does about callers: make, list and revoke their API keys, and delete all that they have.
+"""What an operator does: make, list and revoke callers' API keys, delete all that a caller has, redrive dead letters.
 
 On the database of this machine, or on that of a deployed stack. Nothing here is deployed.
 """

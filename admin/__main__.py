@@ -1,4 +1,4 @@
-"""`python -m admin key|keys|revoke|forget`: what `make key` and its like start. The rest is in the environment."""
+"""`python -m admin key`, and so on: what `make key` and its like start. The rest is in the environment."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ SUBJECTS = {
     "keys": "list the keys",
     "revoke": "revoke the key with the id KEY",
     "forget": "delete all that CALLER, or OWNER, has",
+    "redrive": "put what webhooks and the worker did not take back into the queues",
 }
 
 
@@ -45,11 +46,19 @@ def run(name: str) -> None:
     # botocore knows the one name, Lambda's users the other.
     if "AWS_REGION" in os.environ:
         os.environ.setdefault("AWS_DEFAULT_REGION", os.environ["AWS_REGION"])
-    deployment = read_deployment(TEMPLATE, os.environ)
+    # With all the queues that there may be, whatever `make run` was told.
+    deployment = read_deployment(TEMPLATE, {**os.environ, "PUSH": "on"})
     sys.path.extend(str(path) for path in deployment.layers())
-    from admin.commands import command  # noqa: PLC0415 - the library is found from here on
+    from a2a_lambda import timestamps  # noqa: PLC0415 - the library is found from here on
+    from admin.commands import command  # noqa: PLC0415 - as above
     from admin.database import open_database  # noqa: PLC0415 - as above
+    from admin.queues import open_dead_letters  # noqa: PLC0415 - as above
+    from admin.redriving import redrive  # noqa: PLC0415 - as above
 
+    if name == "redrive":
+        with open_dead_letters(deployment) as dead_letters:
+            redrive(dead_letters, clock=timestamps.now)
+        return
     carry_out = command(name, os.environ)
     with open_database(deployment) as database:
         carry_out(database)

@@ -63,16 +63,38 @@ def open_database(deployment: Deployment) -> Iterator[Database]:
     What goes wrong with it inside is raised as AdminError. The deployment is the
     template's: it says which tables there are on this machine.
     """
+    stack, endpoint = stack_and_endpoint()
+    with using(f"the stack {stack}" if stack else endpoint):
+        yield _of_stack(stack) if stack else _at(endpoint, deployment)
+
+
+def stack_and_endpoint() -> tuple[str, str]:
+    """The stack's name and "", or "" and the endpoint of a DynamoDB, as the environment has it.
+
+    Raises AdminError where it names both.
+    """
     stack, endpoint = os.environ.get("STACK", ""), os.environ.get("DYNAMODB_ENDPOINT", "")
     if stack and endpoint:
         raise AdminError("give STACK or DYNAMODB_ENDPOINT, not both")
-    place = f"the stack {stack}" if stack else endpoint or f"http://127.0.0.1:{os.environ.get('DB_PORT') or 8000}"
+    return stack, "" if stack else endpoint or f"http://127.0.0.1:{os.environ.get('DB_PORT') or 8000}"
+
+
+@contextmanager
+def using(place: str) -> Iterator[None]:
+    """Raise what goes wrong with AWS, or what stands for it, as AdminError."""
     try:
-        yield _of_stack(stack) if stack else _at(place, deployment)
+        yield
     except UnavailableError as error:
         raise AdminError(f"{place} does not answer now; try again") from error
     except (BotoCoreError, ClientError) as error:
         raise AdminError(f"{place} cannot be used: {error}") from error
+
+
+def outputs_of(stack: str) -> dict[str, str]:
+    """What a deployed stack says of itself."""
+    cloudformation: Any = get_session().create_client("cloudformation")
+    (described,) = cloudformation.describe_stacks(StackName=stack)["Stacks"]
+    return {output["OutputKey"]: output["OutputValue"] for output in described.get("Outputs", [])}
 
 
 def _at(endpoint: str, deployment: Deployment) -> Database:
@@ -92,9 +114,7 @@ def _at(endpoint: str, deployment: Deployment) -> Database:
 
 
 def _of_stack(stack: str) -> Database:
-    cloudformation: Any = get_session().create_client("cloudformation")
-    (described,) = cloudformation.describe_stacks(StackName=stack)["Stacks"]
-    outputs = {output["OutputKey"]: output["OutputValue"] for output in described.get("Outputs", [])}
+    outputs = outputs_of(stack)
     missing = {CALLERS_OUTPUT, TASKS_OUTPUT} - outputs.keys()
     if missing:
         raise AdminError(f"the stack {stack} has no output {' and no '.join(sorted(missing))}: deploy it anew")
