@@ -31,11 +31,20 @@ def application() -> WSGIApplication:
 
     from local import comparisons, kms, shards, sqs  # noqa: PLC0415 - the same
 
+    _list_services_once()
     comparisons.make_fast()
     kms.correct()
     shards.correct()
     sqs.correct()
     return shared(DomainDispatcherApplication(create_backend_app))
+
+
+def _list_services_once() -> None:
+    """Keep moto from looking through its own folder for every call, which makes parallel ones wait for each other."""
+    from moto import backends  # noqa: PLC0415 - as above
+
+    services = tuple(backends.list_of_moto_modules())
+    backends.list_of_moto_modules = lambda: services
 
 
 def shared(aws: WSGIApplication) -> WSGIApplication:

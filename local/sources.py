@@ -67,7 +67,7 @@ class Sources:
             try:
                 return application(environ, start_response)
             finally:
-                self._wake(self._of_streams)
+                wake(self._of_streams)
 
         return serve
 
@@ -77,13 +77,14 @@ class Sources:
             complain(f"Warning: {mapping.function} does not run: the table {mapping.table} has no stream")
             return
         reader = StreamReader(self._streams, table["LatestStreamArn"], mapping.starts_at)
-        source = StreamSource(reader, mapping, function, self._failure_sender(mapping), self._wake_all)
-        self._look_through(f"the stream of {mapping.table}", source, self._of_streams)
+        source = StreamSource(reader, mapping, function, self._failure_sender(mapping), lambda: wake(self._of_queues))
+        self._look_through(f"the stream of {mapping.table}", source, self._of_streams, Rhythm())
 
     def _start_queue(self, mapping: QueueMapping, function: LoadedFunction) -> None:
-        url = self._queues[mapping.queue]
-        source = QueueSource(self._sqs, url, mapping, function, self._wake_all)
-        self._look_through(f"the queue {url}", source, self._of_queues)
+        url, rhythm = self._queues[mapping.queue], Rhythm()
+        # What follows in a group may be had now, and the function may have written to a table.
+        source = QueueSource(self._sqs, url, mapping, function, lambda: wake([rhythm, *self._of_streams]))
+        self._look_through(f"the queue {url}", source, self._of_queues, rhythm)
 
     def _failure_sender(self, mapping: StreamMapping) -> Callable[[str], None]:
         def send(note: str) -> None:
@@ -96,17 +97,8 @@ class Sources:
 
         return send
 
-    def _wake_all(self) -> None:
-        self._wake(self._of_streams)
-        self._wake(self._of_queues)
-
-    def _wake(self, rhythms: Iterable[Rhythm]) -> None:
-        for rhythm in rhythms:
-            rhythm.wake()
-
-    def _look_through(self, name: str, source: Source, rhythms: list[Rhythm]) -> None:
-        rhythm = Rhythm()
-        rhythms.append(rhythm)
+    def _look_through(self, name: str, source: Source, alike: list[Rhythm], rhythm: Rhythm) -> None:
+        alike.append(rhythm)
         threading.Thread(target=self._run, args=(name, source, rhythm), daemon=True).start()
 
     def _run(self, name: str, source: Source, rhythm: Rhythm) -> None:
@@ -122,3 +114,9 @@ class Sources:
                 silent = True
             if not found:
                 rhythm.pause()
+
+
+def wake(rhythms: Iterable[Rhythm]) -> None:
+    """Look again at once, in each of these rhythms."""
+    for rhythm in rhythms:
+        rhythm.wake()

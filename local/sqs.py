@@ -81,12 +81,18 @@ class FifoQueue(models.Queue):
 def correct() -> None:
     """Serve this SQS in the place of moto's, from now on, in this process."""
     models.Queue = FifoQueue  # type: ignore[misc]
+    models.unix_time_millis = _milliseconds  # type: ignore[attr-defined, assignment]
     lock = threading.RLock()
     for name in CALLS:
         setattr(models.SQSBackend, name, _one_at_a_time(getattr(models.SQSBackend, name), lock))
     models.SQSBackend.receive_message = _waiting(  # type: ignore[method-assign]
         _one_at_a_time(models.SQSBackend.receive_message, lock)
     )
+
+
+def _milliseconds() -> float:
+    """The time since the epoch. moto's own is made of dates, and asked for each message of a queue at each call."""
+    return time.time() * 1000
 
 
 def _one_at_a_time(call: Callable[..., Any], lock: threading.RLock) -> Callable[..., Any]:
