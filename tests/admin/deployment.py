@@ -11,8 +11,8 @@ import botocore.session
 
 from a2a_lambda import bootstrap, timestamps
 from a2a_lambda.callers import Credentials
-from a2a_lambda.keys import TableKeys
 from a2a_lambda.calls import Call
+from a2a_lambda.keys import TableKeys
 from admin.__main__ import TEMPLATE
 from admin.database import Database
 from local.deployment import read_deployment

@@ -8,6 +8,9 @@ import sys
 
 import pytest
 
+from admin.__main__ import TEMPLATE
+from local.deployment import read_deployment
+from local.queues import create_missing_queues
 from local.server import listen, port_of
 from tests.admin.cloudformation import cloudformation
 from tests.local.processes import ROOT, Command
@@ -62,6 +65,17 @@ def test_make_works_on_a_deployed_stack(dynamodb: str) -> None:
         made = run(MAKE, "key", "CALLER=deployed", "STACK=agent", **account)
         assert made.stdout.splitlines()[-1].startswith("a2a_")
         assert " deployed " in run(MAKE, "keys", "STACK=agent", **account).stdout
+
+
+@with_make
+def test_make_puts_dead_letters_back_also_where_make_run_had_push_on(dynamodb: str) -> None:
+    assert MAKE is not None
+    create_missing_queues(dynamodb, read_deployment(TEMPLATE, {"PUSH": "on"}).queues)
+    redriven = run(MAKE, "redrive", f"DYNAMODB_ENDPOINT={dynamodb}")
+    assert (redriven.returncode, sorted(redriven.stdout.splitlines())) == (
+        0,
+        ["Put back into PushQueue.fifo: 0 messages.", "Put back into WorkQueue: 0 messages."],
+    )
 
 
 @with_make

@@ -12,7 +12,10 @@ from a2a_lambda.errors import UnavailableError
 from a2a_lambda.items import HEAD
 from a2a_lambda.model import Part
 from a2a_lambda.notifications import Delivery
+from a2a_lambda.timestamps import now
 from a2a_lambda.webhooks import DeliveryError
+from admin.queues import DeadLetters
+from admin.redriving import redrive
 from tests.integration.tables import Tasks, error
 from tests.integration.webhooks import CONFIG, HOOK, WORD, Pushed
 from tests.unit.factories import DAY, agent, yielding
@@ -315,6 +318,23 @@ def test_a_webhook_that_is_switched_off_is_told_of_nothing_until_it_is_created_a
     assert set(outcomes(pushed.deliver_all())) == {"delivered"}
     assert pushed.webhooks.states() == ["INPUT_REQUIRED"]
     assert len(pushed.listed(task_id)) == 1
+
+
+def test_dead_letters_that_are_put_back_are_delivered_once_the_webhook_is_created_again(pushed: Pushed) -> None:
+    task_id = pushed.send(config=CONFIG)
+    pushed.send("stop", to=task_id)
+    pushed.webhooks.answering = silent
+    assert outcomes(pushed.deliver_all(tries=6)) == ["switched-off", "dead", "dead", "dead"]
+    pushed.webhooks.answering = lambda _url: 200
+
+    redrive(DeadLetters(pushed.sqs, [pushed.dead_letters]), clock=now)
+    assert outcomes(pushed.deliver_all()) == ["dead"] * 4
+    pushed.create(task_id)
+    redrive(DeadLetters(pushed.sqs, [pushed.dead_letters]), clock=now)
+
+    assert outcomes(pushed.deliver_all()) == ["delivered"] * 4
+    assert pushed.webhooks.states() == ["INPUT_REQUIRED", "COMPLETED"]
+    assert pushed.listed(task_id) == []
 
 
 # What changes on the way

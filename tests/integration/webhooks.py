@@ -79,8 +79,10 @@ class Pushed:
     def __post_init__(self) -> None:
         number = next(self._numbers)
         self.work = self._create(f"work-{number}")
-        self.push = self._create(f"push-{number}.fifo")
         self.dead_letters = self._create(f"dead-{number}.fifo")
+        arn = self.sqs.get_queue_attributes(QueueUrl=self.dead_letters, AttributeNames=["QueueArn"])
+        policy = {"deadLetterTargetArn": arn["Attributes"]["QueueArn"], "maxReceiveCount": 100}
+        self.push = self._create(f"push-{number}.fifo", RedrivePolicy=msgspec.json.encode(policy).decode())
         self.configs = TablePushConfigs(
             Table(self.tasks.client, self.tasks.name),
             clock=self.tasks.clock,
@@ -105,8 +107,9 @@ class Pushed:
         )
         self.endpoint = Endpoint(operations, VALIDATOR, max_body_bytes=65_536, push=True)
 
-    def _create(self, name: str) -> str:
-        attributes = {"FifoQueue": "true"} if name.endswith(".fifo") else {}
+    def _create(self, name: str, **attributes: str) -> str:
+        if name.endswith(".fifo"):
+            attributes["FifoQueue"] = "true"
         url: str = self.sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
         return url
 
@@ -129,9 +132,9 @@ class Pushed:
         assert "error" in response, response
         return response["error"]
 
-    def send(self, *, config: Json = None, to: str = "") -> str:
+    def send(self, text: str = "Hello", *, config: Json = None, to: str = "") -> str:
         """Send a message, and return the task's id."""
-        params = send_params(messageId=new_message_id(), taskId=to or None)
+        params = send_params(messageId=new_message_id(), taskId=to or None, parts=[{"text": text}])
         if config:
             params["configuration"] = {"taskPushNotificationConfig": config}
         task_id: str = self.result("SendMessage", params)["task"]["id"]
