@@ -1,12 +1,18 @@
-"""What the agent takes part in: media types."""
+"""What the agent takes part in: capabilities and media types."""
+
+from typing import Final
 
 import pytest
 
 from a2a_lambda.agent import AgentProfile, completed
-from a2a_lambda.capabilities import input_modes, media_type
-from a2a_lambda.errors import ContentTypeNotSupportedError
+from a2a_lambda.capabilities import PUSH_OPERATIONS, UNDECLARED, check_capability, input_modes, media_type
+from a2a_lambda.errors import (
+    ContentTypeNotSupportedError,
+    PushNotificationNotSupportedError,
+    UnsupportedOperationError,
+)
 from a2a_lambda.model import AgentSkill, Part, TaskState
-from tests.unit.factories import SKILL, server, yielding
+from tests.unit.factories import SKILL, Json, server, yielding
 
 
 @pytest.mark.parametrize(
@@ -22,6 +28,24 @@ from tests.unit.factories import SKILL, server, yielding
 )
 def test_a_part_has_a_media_type(part: Part, kind: str) -> None:
     assert media_type(part) == kind
+
+
+PUSHING: Final = {"configuration": {"taskPushNotificationConfig": {"url": "https://hook.example"}}}
+
+
+@pytest.mark.parametrize(
+    ("operation", "params"), [("SendMessage", PUSHING), *((each, {}) for each in sorted(PUSH_OPERATIONS))]
+)
+def test_push_notifications_are_refused_unless_the_card_declares_them(operation: str, params: Json) -> None:
+    check_capability(operation, params, push=True)
+    with pytest.raises(PushNotificationNotSupportedError):
+        check_capability(operation, params, push=False)
+
+
+@pytest.mark.parametrize("operation", UNDECLARED)
+def test_what_no_card_declares_is_refused_with_push_notifications_too(operation: str) -> None:
+    with pytest.raises(UnsupportedOperationError):
+        check_capability(operation, {}, push=True)
 
 
 def profile(*modes: str, skill_modes: tuple[str, ...] = ()) -> AgentProfile:
