@@ -63,6 +63,7 @@ def configs_are_kept(visit: Visit) -> str:
     if config_id not in [each.get("id") for each in listed]:
         raise WrongError(f"the list has not the new config: {shown(listed)}")
     visit.caller.refusal(Code.TASK_NOT_FOUND, GET, named)
+    visit.caller.refusal(Code.TASK_NOT_FOUND, CREATE, {"taskId": NO_TASK, "url": url})
     if visit.caller.result(DELETE, named) != deleted:
         raise WrongError("deleting it again is answered otherwise")
     return f"created, read, listed among {len(listed)}, deleted; the token was not shown"
@@ -81,8 +82,8 @@ def inward_webhooks_are_refused(visit: Visit) -> str:
 def configs_of_unknown_tasks_are_refused(visit: Visit) -> str:
     """A config needs a task (§3.1.7)."""
     _task(visit)
-    visit.caller.refusal(Code.TASK_NOT_FOUND, CREATE, {"taskId": NO_TASK, "url": visit.settings.webhook})
     visit.caller.refusal(Code.TASK_NOT_FOUND, LIST, {"taskId": NO_TASK})
+    visit.caller.refusal(Code.TASK_NOT_FOUND, GET, {"taskId": NO_TASK, "id": "smoke-test"})
     return f"{Code.TASK_NOT_FOUND.value}"
 
 

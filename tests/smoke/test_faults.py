@@ -175,7 +175,7 @@ FAULTS: dict[str, tuple[Fault, set[str]]] = {
     ),
     "a state that there is not": (
         in_the_result("GetTask", lambda task: task["status"].update(state="working")),
-        {"history", "listed artifacts", "next turn", "CancelTask"},
+        {"returnImmediately", "history", "listed artifacts", "next turn", "CancelTask"},
     ),
     "a timestamp of another form": (
         in_the_result("CancelTask", lambda task: task["status"].update(timestamp="2026-09-26 20:37")),
