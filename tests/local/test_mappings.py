@@ -9,7 +9,7 @@ from local.deployment import Deployment, read_deployment
 from local.errors import TemplateError
 from local.mappings import QueueMapping, StreamMapping
 from local.queues import Queue
-from tests.local.processes import SMALL
+from tests.local.processes import ROOT, SMALL
 
 ARN = "arn:aws:sqs:us-east-1:123456789012"
 SQS = "http://127.0.0.1:8000"
@@ -128,3 +128,16 @@ def test_without_an_endpoint_a_queue_is_at_aws() -> None:
 def test_an_event_that_cannot_be_imitated_is_refused(tmp_path: Path, old: str, new: str, named: str) -> None:
     with pytest.raises(TemplateError, match=named):
         changed(tmp_path, old, new)
+
+
+def test_this_projects_own_functions_are_invoked_by_its_stream_and_its_queues() -> None:
+    def found(push: str) -> dict[str, str]:
+        own = read_deployment(ROOT / "template.yaml", {"PUSH": push})
+        return {
+            mapping.function: mapping.table if isinstance(mapping, StreamMapping) else mapping.queue
+            for mapping in own.mappings
+        }
+
+    without = {"RelayFunction": "TasksTable", "WorkerFunction": f"{ARN}:WorkQueue"}
+    assert found("off") == without
+    assert found("on") == without | {"PushFunction": f"{ARN}:PushQueue.fifo"}
