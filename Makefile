@@ -7,7 +7,7 @@ MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
 .SUFFIXES:
-.PHONY: help run database key keys revoke forget redrive test lint fmt bench smoke validate build clean
+.PHONY: help run database key keys revoke forget redrive test lint fmt bench load smoke validate build clean
 
 PIP_INSTALL := -I -m pip install --quiet --disable-pip-version-check --no-compile
 
@@ -57,6 +57,9 @@ fmt: .venv/test ## Format the code
 
 bench: .venv/test ## Measure
 	.venv/bin/python -m bench
+
+load: .venv/run ## Have many callers at once, then check the database (CALLERS=, SECONDS=, REQUESTS=, RATE=)
+	@exec .venv/bin/python -m load
 
 smoke: .venv/run ## Walk an agent through the protocol, deployed or local (URL=, KEY=, TEXT=, WEBHOOK=)
 	@exec .venv/bin/python -m smoke
