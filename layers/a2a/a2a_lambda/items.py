@@ -8,6 +8,7 @@
     message#<key>             at which turn a message was taken, while a copy of it may still come
     event#<write>#0 …         what webhooks are told of a change, where it is more than a state
     config#<key>              a webhook (`push_configs`)
+    configs                   how many webhooks there are (`places`)
     content#<write>#<what>#0… content too large for the item that it belongs to, in pieces
 
 Content is kept as JSON bytes, not as DynamoDB's own types: numbers come back as they were. No key but the head's,
