@@ -47,6 +47,7 @@ OTHER_COMMANDS: Final = {
     "make run AUTH=api-key": "tests/local/test_callers.py",
     "make key CALLER=alice": BY_ADMIN,
     "make key CALLER=alice STACK=a2a-agent": BY_ADMIN,
+    "make redrive STACK=a2a-agent": "tests/admin/test_redriving.py",
     "make forget CALLER=alice": BY_ADMIN,
     "make forget OWNER='jwt:https://issuer.example sub alice'": BY_ADMIN,
     "sam build && sam deploy": BY_SAM,
