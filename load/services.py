@@ -41,6 +41,8 @@ CALLERS_OF_AN_OWNER = 4
 SETTLING_LOOKS = 120
 SETTLING_SECONDS = 0.5
 """How often, and after what pause, it is looked whether the last turns are over."""
+ENDING_SECONDS = 10
+"""How long a gateway is given to end by itself."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,11 @@ def _gateway(settings: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
         yield process
     finally:
         process.terminate()
-        process.wait()
+        try:
+            process.wait(ENDING_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def _port(gateway: subprocess.Popen[str]) -> int:
