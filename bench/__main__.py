@@ -6,11 +6,14 @@ import datetime as dt
 import os
 import platform
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench import measurements, tables
-from bench.staging import deployment, prepare
+from bench import costs, measurements, tables
+from bench.interpreters import InterpreterError
+from bench.staging import StageError, alone, prepare
+from local.errors import LocalError
 
 if TYPE_CHECKING:
     from bench.staging import Stage
@@ -30,14 +33,19 @@ row says otherwise.
 
 
 def main() -> None:
-    """Run the whole bench."""
-    deployed = deployment()
-    name = deployed.functions["RpcFunction"].variables["TASKS_TABLE"]
-    (tasks_table,) = (table for table in deployed.tables if table.name == name)
-    with measurements.dynamodb(deployed.tables) as endpoint:
-        stage = prepare(endpoint)
-        results = measurements.measure(stage, tasks_table, endpoint)
-    found = [tables.budgets(stage, results), tables.usage(results), tables.costs(results)]
+    """Run the whole bench, or say why that cannot be."""
+    try:
+        with alone(), measurements.aws() as (deployed, endpoint):
+            stage = prepare(deployed)
+            results = measurements.measure(stage, deployed, endpoint)
+    except (StageError, LocalError, InterpreterError) as error:
+        sys.exit(f"bench: {error}")
+    found = [
+        tables.budgets(stage, results),
+        tables.usage(results),
+        tables.passing(results),
+        costs.report(stage, results),
+    ]
     text = "\n\n".join([INTRODUCTION.rstrip(), machine(stage), *found])
     print(text)  # noqa: T201 - this is what it is for
     RESULTS.write_text(text + "\n", encoding="utf-8")

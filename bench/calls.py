@@ -48,6 +48,22 @@ def send(message_id: str, text: str, *, task: str | None = None, history_length:
     return _call("SendMessage", params)
 
 
+def background(message_id: str, text: str, *, webhook: str = "") -> Event:
+    """A SendMessage that is answered at once, and worked on in the background; updates go to a webhook."""
+    configuration: dict[str, Any] = {"returnImmediately": True}
+    if webhook:
+        configuration["taskPushNotificationConfig"] = {"url": webhook}
+    message = {"messageId": message_id, "role": "ROLE_USER", "parts": [{"text": text}]}
+    return _call("SendMessage", {"message": message, "configuration": configuration})
+
+
+def renamed(event: Event, message_id: str) -> Event:
+    """The same SendMessage with another message id."""
+    body = json.loads(event["body"])
+    body["params"]["message"]["messageId"] = message_id
+    return {**event, "body": json.dumps(body)}
+
+
 def get(task: str, *, history_length: int | None = None) -> Event:
     """A GetTask."""
     params: dict[str, Any] = {"id": task}
@@ -80,6 +96,15 @@ def result(answer: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = response["result"]
     task: dict[str, Any] = found.get("task", found)
     return task
+
+
+def check(event: Event, answer: dict[str, Any]) -> None:
+    """Look at what a function made of an event: anything else than success ends the measurement."""
+    if "Records" in event:
+        if answer != {"batchItemFailures": []}:
+            raise SystemExit(f"records have failed: {answer}")
+    elif event["requestContext"]["http"]["method"] == "POST":
+        result(answer)
 
 
 def _call(method: str, params: dict[str, Any]) -> Event:

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
-from bench import calls, lists
+from bench import background, calls, lists
 from bench.interpreters import Cold, Warm, cold_start, metered
-from bench.staging import IDENTITY
+from bench.staging import IDENTITY, deployment
+from bench.webhook import Webhook
 from local.database import DatabaseProcess
+from local.queues import create_missing_queues
 from local.server import listen
 from local.tables import create_missing_tables
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from bench.staging import Stack, Stage
-    from local.deployment import Table
+    from local.deployment import Deployment
 
 COLD_RUNS = 10
 ROUNDS = 15
@@ -48,24 +50,34 @@ class Results:
     """DynamoDB usage by operation."""
     acting: Mapping[str, Mapping[str, float]]
     lists: lists.Lists
+    background: background.Background
 
 
 @contextmanager
-def dynamodb(tables: Sequence[Table]) -> Iterator[str]:
-    """A DynamoDB in a process of its own, with these tables; its endpoint. This process becomes one of its clients."""
+def aws() -> Iterator[tuple[Deployment, str]]:
+    """What is deployed, on an AWS in a process of its own, and its endpoint. This process becomes one of its clients.
+
+    Raises LocalError.
+    """
     os.environ.update(IDENTITY)
     database = DatabaseProcess(listen(0))
     try:
-        create_missing_tables(database.endpoint, tables)
-        yield database.endpoint
+        deployed = deployment(database.endpoint)
+        create_missing_tables(database.endpoint, deployed.tables)
+        create_missing_queues(database.endpoint, deployed.queues)
+        yield deployed, database.endpoint
     finally:
         database.stop()
 
 
-def measure(stage: Stage, tasks_table: Table, endpoint: str) -> Results:
-    """Measure everything, with the DynamoDB at the endpoint."""
+def measure(stage: Stage, deployed: Deployment, endpoint: str) -> Results:
+    """Measure everything, on the AWS at the endpoint."""
+    place = background.place_of(deployed, endpoint)
+    (tasks_table,) = (table for table in deployed.tables if table.name == place.table)
     stacks = (stage.server, stage.sdk_memory, stage.sdk_sql)
     cold, card = cold_starts(stage, stacks)
+    with Webhook() as webhook:
+        behind = background.measure(stage, deployed, place, webhook)
     asking = [_asking(stack) for stack in stacks]
     return Results(
         cold=cold,
@@ -75,6 +87,7 @@ def measure(stage: Stage, tasks_table: Table, endpoint: str) -> Results:
         read_only=metered(stage.python, asking[0], "operations"),
         acting=metered(stage.python, asking[0].with_variables(A2A_AGENT="asking:ActingAgent"), "operations"),
         lists=lists.measure(stage, tasks_table, endpoint),
+        background=behind,
     )
 
 

@@ -29,6 +29,9 @@ NOT_FILTERED = (
 )
 """The arguments of a query that decide what it reads; the others decide what of that it returns."""
 
+STORED_OVERHEAD_BYTES = 100
+"""What DynamoDB adds to an item, and to its entry in an index, in storage."""
+
 
 @dataclass
 class Usage:
@@ -121,6 +124,18 @@ class Meter:
             description = self._client.describe_table(TableName=name)["Table"]
             self._tables[name] = Table(key_names(description["KeySchema"]), indexes(description))
         return self._tables[name]
+
+
+def stored_bytes(client: Any, table: str, task_id: str) -> int:
+    """What all items of a task take up in storage, index entries included: each has so many bytes more than its own."""
+    table_indexes = indexes(client.describe_table(TableName=table)["Table"])
+    found = client.query(
+        TableName=table,
+        KeyConditionExpression="task_id = :task_id",
+        ExpressionAttributeValues={":task_id": {"S": task_id}},
+    )["Items"]
+    entries = [entry for item in found for index in table_indexes if (entry := index.entry(item))]
+    return sum(item_size(each) + STORED_OVERHEAD_BYTES for each in (*found, *entries))
 
 
 def written(operation: str, params: Mapping[str, Any]) -> list[tuple[str, Item]]:
