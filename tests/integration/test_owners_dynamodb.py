@@ -9,11 +9,15 @@ import pytest
 from a2a_lambda import agent as api
 from a2a_lambda.agent import Turn, Updates, artifact, completed, input_required, reply
 from a2a_lambda.jsonrpc import METHODS, Endpoint
+from a2a_lambda.push_configs import TablePushConfigs
 from a2a_lambda.retries import first_id, message_key
+from a2a_lambda.tables import Table
 from tests.integration.tables import RETENTION_DAYS, Tasks
-from tests.unit.factories import DAY, OWNER, SECOND, VALIDATOR, Json, agent, hurried, message, send_params
+from tests.unit.factories import DAY, OWNER, SECOND, VALIDATOR, Ids, Json, agent, hurried, message, send_params, server
 
 MISSING: Final = "00000000-0000-4000-8000-ffffffffffff"
+
+HOOK: Final = "https://hooks.example.com/secret"
 
 OPERATIONS: Final[dict[str, Callable[[str], Json]]] = {
     "GetTask": lambda task_id: {"id": task_id},
@@ -25,6 +29,13 @@ OPERATIONS: Final[dict[str, Callable[[str], Json]]] = {
     "SendMessage that goes on at once": lambda task_id: (
         send_params(taskId=task_id) | {"configuration": {"returnImmediately": True}}
     ),
+    "SendMessage with a webhook": lambda task_id: (
+        send_params(taskId=task_id) | {"configuration": {"taskPushNotificationConfig": {"url": HOOK, "id": "hook"}}}
+    ),
+    "CreateTaskPushNotificationConfig": lambda task_id: {"taskId": task_id, "url": HOOK, "id": "hook"},
+    "GetTaskPushNotificationConfig": lambda task_id: {"taskId": task_id, "id": "hook"},
+    "ListTaskPushNotificationConfigs": lambda task_id: {"taskId": task_id},
+    "DeleteTaskPushNotificationConfig": lambda task_id: {"taskId": task_id, "id": "hook"},
     "ListTasks": lambda _task_id: {},
     "ListTasks of the context": lambda _task_id: {"contextId": "context-1"},
     "ListTasks with everything": lambda _task_id: {"historyLength": 10, "includeArtifacts": True, "pageSize": 100},
@@ -47,14 +58,23 @@ def respond(turn: Turn) -> Updates:
             yield input_required("secret?")
 
 
+class Anywhere:
+    """Lets every webhook pass."""
+
+    def check(self, url: str) -> None:
+        """Let it pass."""
+
+
 class Asking:
     """The endpoint of an agent, and what it answers."""
 
     def __init__(self, tasks: Tasks) -> None:
         self.tasks = tasks
-        self.server = tasks.serve(agent(respond, read_only=False))
+        configs = TablePushConfigs(Table(tasks.client, tasks.name), clock=tasks.clock, new_id=Ids())
+        push = configs, Anywhere()
+        self.server = server(agent(respond, read_only=False), store=tasks.store(), clock=tasks.clock, push=push)
         self.replies = tasks.serve(agent(respond))
-        self.endpoint = Endpoint(self.server.operations, VALIDATOR, max_body_bytes=65_536)
+        self.endpoint = Endpoint(self.server.operations, VALIDATOR, max_body_bytes=65_536, push=True)
 
     def answer(self, method: str, params: Json, owner: str) -> bytes:
         body = msgspec.json.encode({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
@@ -80,6 +100,7 @@ class Asking:
                 return self.server.task(message(kind, context_id="context-1")).id
         task_id = self.server.task(sent).id
         self.server.task(message("asks", message_id="m-2", task_id=task_id))
+        self.answer("CreateTaskPushNotificationConfig", {"taskId": task_id, "url": HOOK, "id": "hook"}, OWNER)
         if kind == "canceled":
             self.server.cancel(task_id)
         if kind == "expired":

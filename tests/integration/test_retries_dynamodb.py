@@ -8,6 +8,7 @@ from time import sleep
 from typing import Any, Final, TypeVar
 
 import pytest
+from botocore.exceptions import ReadTimeoutError
 from msgspec import UNSET
 from msgspec.structs import replace
 
@@ -265,6 +266,33 @@ def test_without_a_window_nothing_is_remembered(tasks: Tasks) -> None:
         assert texts(history).count("m") == 2
 
     assert len(set(found)) == 2
+
+
+@pytest.mark.parametrize("window_seconds", [0, 300])
+def test_a_queued_message_whose_answer_was_lost_until_the_worker_had_it_is_taken_once(
+    tasks: Tasks, window_seconds: int
+) -> None:
+    counted = Counted(read_only=False)
+    served = tasks.serve(counted.agent, window_seconds=window_seconds)
+    put = tasks.client.put_item
+    sent: list[str] = []
+
+    def lose(**call: Any) -> Any:
+        answer = put(**call)
+        task_id = call["Item"]["task_id"]["S"]
+        if task_id not in sent and "queued" in call["Item"]:
+            sent.append(task_id)
+            served.work(task_id)
+            raise ReadTimeoutError(endpoint_url="http://dynamodb")
+        return answer
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tasks.client, "put_item", lose)
+        task_id = served.task(return_immediately=True).id
+
+    assert sent == [task_id]
+    assert len(counted.runs) == 1
+    assert served.list().total_size == 1
 
 
 @pytest.mark.parametrize("read_only", [True, False])

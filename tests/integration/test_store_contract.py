@@ -98,7 +98,7 @@ def test_a_task_exists_for_its_owner_alone(kept: Kept) -> None:
 def test_a_task_is_not_stored_twice(kept: Kept) -> None:
     head = kept.add(begun())
     with pytest.raises(ConflictError) as conflict:
-        kept.store.prepare(None, replace(head, context_id="another"))()
+        kept.store.prepare(None, replace(head, context_id="another", write=""))()
 
     assert conflict.value.current == head
     assert kept.read(head) == head
@@ -211,7 +211,7 @@ def test_a_turn_that_was_canceled_meanwhile_loses_its_write(kept: Kept, state: T
     head = kept.add(in_state(state))
     canceled = kept.store.cancel(head, NOON)
     with pytest.raises(ConflictError) as conflict:
-        kept.store.prepare(head, replace(head, revision=head.revision + 1, state=TaskState.COMPLETED))()
+        kept.store.prepare(head, replace(head, revision=head.revision + 1, state=TaskState.COMPLETED, write=""))()
 
     assert conflict.value.current == canceled
 

@@ -32,6 +32,7 @@ from a2a_lambda.model import (
 )
 from a2a_lambda.operations import Operations
 from a2a_lambda.outcome import Outcome
+from a2a_lambda.pushing import PushConfigs, Webhooks
 from a2a_lambda.retries import message_key
 from a2a_lambda.running import Runner
 from a2a_lambda.store import TaskStore
@@ -252,13 +253,14 @@ def server(
     clock: Clock | None = None,
     limits: task.Limits = GENEROUS,
     window_seconds: int = 300,
+    push: tuple[PushConfigs, Webhooks] | None = None,
 ) -> Server:
     """Return a server for an agent, with a store in memory unless another is given."""
     clock = clock or Clock()
     store = store or InMemoryTaskStore(clock, window_seconds=window_seconds)
     pause, timers = Pause(clock), Timers()
     world = World(clock=clock, new_id=Ids(), pause=pause, later=timers)
-    operations = Operations(served, store, limits, world, window_seconds=window_seconds)
+    operations = Operations(served, store, limits, world, window_seconds=window_seconds, push=push)
     ledger = Ledger(store, world, read_only=served.read_only)
     worker = Worker(store, ledger, Runner(served, store, ledger, limits, world), world)
     return Server(operations, worker, store, clock, pause, timers)

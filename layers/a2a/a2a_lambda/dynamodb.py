@@ -104,12 +104,16 @@ class DynamoDBTaskStore:
         if note is None and head.status_at >= began:
             note = self._table.get(note_key)
         now = self._clock()
-        if head.message_key == message_key and now < head.status_at + self._window * 1000:
+        if head.message_key == message_key and self._is_recent(head, now):
             return head, True
         if note is None or int(note["expires_at"]["N"]) <= now // 1000:
             return head, False
         turns = self._range(head, items.turn_entry(int(note["turn"]["N"])), items.turn_entry(head.turn - 1))
         return head, head.message_key == message_key or any(turn["message_key"]["S"] == message_key for turn in turns)
+
+    def _is_recent(self, head: Head, now: int) -> bool:
+        """Tell whether the newest turn's message may have copies: within the window, or while the turn is open."""
+        return self._window > 0 and (head.deadline is not None or now < head.status_at + self._window * 1000)
 
     def prepare(self, previous: Head | None, following: Head) -> Callable[[], None]:
         """Write what lies beside `following`, which changes nothing yet, and return the call that makes it count.
@@ -117,7 +121,7 @@ class DynamoDBTaskStore:
         The call puts `following` in the place of `previous`; None says that the task is new. It raises ConflictError
         where the task is no longer at `previous`.
         """
-        write = self._new_id()
+        write = following.write or self._new_id()
         writer = items.Writer(replace(following, retention=following.retention or self._retention), write)
         if previous and following.turn > previous.turn:
             writer.move(previous)
@@ -140,7 +144,12 @@ class DynamoDBTaskStore:
         if current.get("write") == {"S": write}:
             return True
         head = _task(self._visible(current, following.owner))
-        if head is None or head.turn <= following.turn:
+        if head is None:
+            return False
+        if following.queued and (head.turn, head.message_key) == (following.turn, following.message_key):
+            # The worker was faster. A copy's write in the place of this one would have come to the same.
+            return head.revision > following.revision
+        if head.turn <= following.turn:
             return False
         turn = self._table.get(items.key(following.task_id, items.turn_entry(following.turn)))
         return turn is not None and turn["write"] == {"S": write}
