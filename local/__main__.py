@@ -54,7 +54,7 @@ def run_gateway(template: Path) -> None:
 
     with ExitStack() as at_exit:
         start_gateway(template, at_exit)
-        threading.Event().wait()
+        wait()
 
 
 def run_database(template: Path) -> None:
@@ -63,7 +63,7 @@ def run_database(template: Path) -> None:
     from local.startup import start_database  # noqa: PLC0415 - as above
 
     start_database(template)
-    threading.Event().wait()
+    wait()
 
 
 def run_database_of_a_gateway(descriptor: int) -> None:
@@ -72,6 +72,16 @@ def run_database_of_a_gateway(descriptor: int) -> None:
 
     serve_database(socket.socket(fileno=descriptor))
     sys.stdin.buffer.read()
+
+
+def wait() -> NoReturn:
+    """Wait until a signal ends the program.
+
+    It looks up once a second: a signal that the system gives to another thread does not wake this one.
+    """
+    never = threading.Event()
+    while True:
+        never.wait(1)
 
 
 def stop_on_signals() -> None:

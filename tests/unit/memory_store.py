@@ -59,10 +59,15 @@ class InMemoryTaskStore:
         self.reads += 1
         head = self._visible(owner, task_id)
         taken = [each for each in self._versions.get(task_id, []) if each.message_key == message_key]
-        return head, head is not None and any(self._clock() < each.status_at + self._window for each in taken)
+        if head is None or not self._window:
+            return head, False
+        is_open = head.message_key == message_key and head.deadline is not None
+        return head, is_open or any(self._clock() < each.status_at + self._window for each in taken)
 
     def prepare(self, previous: Head | None, following: Head) -> Callable[[], None]:
-        return partial(self.commit, previous, replace(following, write=f"write-{next(self._write_numbers)}"))
+        return partial(
+            self.commit, previous, replace(following, write=following.write or f"write-{next(self._write_numbers)}")
+        )
 
     def commit(self, previous: Head | None, following: Head) -> None:
         versions = self._versions.get(following.task_id, [])

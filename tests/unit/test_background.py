@@ -10,7 +10,7 @@ from a2a_lambda import agent as api
 from a2a_lambda.agent import Turn, Updates, artifact, completed, input_required
 from a2a_lambda.errors import TaskNotFoundError, UnavailableError, UnsupportedOperationError
 from a2a_lambda.model import SendMessageConfiguration, SendMessageRequest, TaskState
-from a2a_lambda.task import MAX_RUNS, OUTCOME_UNKNOWN, QUEUED_MS, RUNS_USED_UP, Head, Request
+from a2a_lambda.task import MAX_RUNS, MAX_WAITS, NEVER_STARTED, OUTCOME_UNKNOWN, QUEUED_MS, RUNS_USED_UP, Head, Request
 from a2a_lambda.turns import AGENT_FAILED
 from a2a_lambda.working import LEASE_MARGIN_SECONDS
 from tests.unit.factories import (
@@ -386,9 +386,70 @@ def test_a_turn_that_never_started_is_queued_again_by_the_next_reader(
     served.clock.advance(QUEUED_MS)
     find(served, task_id)
 
-    assert to_attend(served) == [(1, 1), (1, 2)]
+    assert to_attend(served) == [(1, 1), (1, 1)]
     assert served.get(task_id).status.state is TaskState.SUBMITTED
-    assert served.work(task_id, run=2).state == "TASK_STATE_INPUT_REQUIRED"
+    assert served.work(task_id).state == "TASK_STATE_INPUT_REQUIRED"
+    assert served.work(task_id).outcome == "dropped"
+
+
+def test_a_turn_that_waits_for_a_day_fails_and_says_that_it_never_started() -> None:
+    served = server(asking())
+    task_id = queued(served)
+    for _ in range(MAX_WAITS - 1):
+        served.clock.advance(QUEUED_MS)
+        assert served.get(task_id).status.state is TaskState.SUBMITTED
+    served.clock.advance(QUEUED_MS)
+
+    assert served.get(task_id).status.state is TaskState.FAILED
+    assert said(served, task_id) == [NEVER_STARTED]
+
+
+def test_a_run_that_died_has_waits_of_its_own() -> None:
+    served = fatal(read_only=True, lives=1)
+    task_id = queued(served)
+    for _ in range(MAX_WAITS - 1):
+        served.clock.advance(QUEUED_MS)
+        served.get(task_id)
+    dies_in_its_turn(served, task_id)
+    served.clock.advance(LEASE)
+    served.get(task_id)
+    served.clock.advance(QUEUED_MS)
+    served.get(task_id)
+
+    assert served.work(task_id, run=2).state == "TASK_STATE_COMPLETED"
+
+
+def test_a_copy_of_a_message_whose_turn_has_died_is_told_so() -> None:
+    served = fatal(read_only=False, lives=1)
+    sent = message(message_id="m")
+    task_id = served.task(sent, return_immediately=True).id
+    dies_in_its_turn(served, task_id)
+    served.clock.advance(LEASE)
+
+    assert served.task(sent, return_immediately=True).status.state is TaskState.FAILED
+
+
+def test_a_copy_of_a_message_whose_turn_is_open_is_no_new_message_however_late() -> None:
+    served = server(yielding(read_only=False))
+    sent = message(message_id="m")
+    first = served.task(sent, return_immediately=True)
+    served.clock.advance(QUEUED_MS - SECOND)
+
+    assert served.task(sent, return_immediately=True).id == first.id
+    served.work(first.id)
+    served.clock.advance(QUEUED_MS)
+    assert served.task(sent, return_immediately=True).id != first.id
+
+
+def test_a_copy_of_a_follow_up_whose_turn_is_open_is_no_new_message_however_late() -> None:
+    served = server(asking(read_only=False))
+    task_id = served.task().id
+    sent = message("more", message_id="n", task_id=task_id)
+    served.task(sent, return_immediately=True)
+    served.clock.advance(QUEUED_MS - SECOND)
+
+    assert served.task(sent, return_immediately=True).status.state is TaskState.WORKING
+    assert to_attend(served) == [(1, 1), (2, 1)]
 
 
 def test_artifacts_of_a_run_that_died_are_not_the_tasks() -> None:

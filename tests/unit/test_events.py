@@ -102,9 +102,11 @@ def test_a_state_is_told_with_its_time() -> None:
 def test_progress_tells_what_is_new_only() -> None:
     head = watched(begun())
     outcome = outcome_of(head, working("a"), artifact("one ", artifact_id="x"))
+    outcome.tell()
     first = task.progress(head, outcome, now=NOON)
     outcome.told()
     outcome.apply(artifact("two", artifact_id="x", append=True, last_chunk=True))
+    outcome.tell()
     second = task.progress(first, outcome, now=NOON)
     outcome.told()
     outcome.close()

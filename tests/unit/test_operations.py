@@ -24,6 +24,7 @@ from a2a_lambda.store import ConflictError
 from a2a_lambda.task import Head
 from tests.unit.factories import (
     DAY,
+    OWNER,
     Clock,
     Server,
     agent,
@@ -555,3 +556,22 @@ def test_a_message_is_stored_as_it_came() -> None:
     assert task.history == [
         Message("msg-1", message().role, parts, task_id=task.id, context_id=task.context_id),
     ]
+
+
+def test_a_webhook_that_comes_while_a_read_only_agent_runs_does_not_make_it_run_again() -> None:
+    runs: list[str] = []
+    served: list[Server] = []
+
+    def respond(turn: Turn) -> Updates:
+        runs.append(turn.text)
+        head = served[0].store.read(OWNER, turn.task_id)
+        if head:
+            served[0].store.watch(head)
+        yield input_required("And?")
+
+    served.append(server(agent(respond)))
+    task = served[0].task("first")
+    task = served[0].task("second", to=task.id)
+
+    assert runs == ["first", "second"]
+    assert texts(task.history) == ["first", "And?", "second", "And?"]

@@ -1,8 +1,11 @@
 """What a running turn comes to is kept while its agent goes on, in few writes."""
 
+import functools
 from collections.abc import Callable, Sequence
+from typing import Final
 
 import pytest
+from msgspec import UNSET
 
 from a2a_lambda.agent import Turn, Update, Updates, artifact, completed, input_required, working
 from a2a_lambda.errors import UnavailableError
@@ -33,6 +36,13 @@ def walking(*steps: Step, store: InMemoryTaskStore | None = None, clock: Clock |
 def keep(running: Server, _task_id: str) -> None:
     """Let the time come for what waits to be written."""
     running.timers.fire()
+
+
+def watch(running: Server, task_id: str) -> None:
+    """Let a webhook want to be told of the task."""
+    head = running.store.read(OWNER, task_id)
+    assert head
+    running.store.watch(head)
 
 
 def writes(served: Server) -> int:
@@ -152,11 +162,6 @@ def test_a_question_ends_the_turn_in_one_write() -> None:
 
 
 def test_webhooks_that_come_meanwhile_do_not_end_the_turn() -> None:
-    def watch(running: Server, task_id: str) -> None:
-        head = running.store.read(OWNER, task_id)
-        assert head
-        running.store.watch(head)
-
     served = walking(working("a"), watch, keep, artifact("x"), watch, completed("Done."))
     task = served.task()
     assert isinstance(served.store, InMemoryTaskStore)
@@ -167,11 +172,6 @@ def test_webhooks_that_come_meanwhile_do_not_end_the_turn() -> None:
 
 
 def test_a_webhook_that_comes_just_before_the_end_is_told_of_it() -> None:
-    def watch(running: Server, task_id: str) -> None:
-        head = running.store.read(OWNER, task_id)
-        assert head
-        running.store.watch(head)
-
     served = walking(working("a"), watch)
     task = served.task()
     assert isinstance(served.store, InMemoryTaskStore)
@@ -187,6 +187,9 @@ def test_a_cancel_between_two_writes_wins() -> None:
 
     assert (task.status.state, given(task)) == (TaskState.CANCELED, [])
     assert served.get(task.id) == task
+
+
+LOST: Final = ["before", "after"]
 
 
 class Failing(InMemoryTaskStore):
@@ -213,6 +216,47 @@ def test_progress_that_could_not_be_written_is_written_later(lost: list[str]) ->
 
     assert (task.status.state, given(task)) == (TaskState.COMPLETED, ["x", "y"])
     assert served.get(task.id) == task
+
+
+@pytest.mark.parametrize(
+    "lost", [["before"] * 2, ["after"] * 2, ["", "", "before", "before"], ["", "", "after", "after"]]
+)
+def test_what_was_told_by_a_write_of_which_nothing_was_heard_is_not_told_again(lost: list[str]) -> None:
+    clock = Clock()
+
+    chunk = functools.partial(artifact, artifact_id="x", append=True)
+    served = walking(
+        watch, chunk("a"), keep, chunk("b"), keep, chunk("c"), keep, store=Failing(clock, lost), clock=clock
+    )
+    task = served.task()
+    assert isinstance(served.store, InMemoryTaskStore)
+    outboxes = [head.outbox for head in served.store.outboxes if head.outbox]
+    told = [
+        str(part.text)
+        for outbox in outboxes
+        for event in outbox.events
+        if event.artifact_update is not UNSET
+        for part in event.artifact_update.artifact.parts
+    ]
+
+    assert "".join(told) == "abc"
+    assert given(task) == ["abc"]
+
+
+def test_what_could_not_be_written_is_tried_again_while_the_agent_is_silent() -> None:
+    clock = Clock()
+    seen: list[Task] = []
+    served = walking(
+        working("a"),
+        keep,
+        keep,
+        lambda running, task_id: seen.append(running.get(task_id)),
+        store=Failing(clock, ["before"] * 2),
+        clock=clock,
+    )
+    served.task()
+
+    assert [said(task) for task in seen] == [["a"]]
 
 
 def test_the_time_of_the_state_is_that_of_what_was_said_last() -> None:

@@ -1,6 +1,6 @@
 """What a turn comes to: an agent's updates, folded in order into a state, messages and artifacts. Pure."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from math import isfinite
 from typing import Any, Final, TypeVar
 
@@ -65,9 +65,11 @@ class Outcome:
         self._deltas: dict[str, ArtifactDelta] = {}
         self._sizes: dict[str, int] = {}
         self._news: dict[str, ArtifactNews] = {}
+        self._telling: dict[str, ArtifactNews] = {}
+        self._is_said, self._saying = False, False
         self._updates = 0
-        self.has_said = False
-        """Whether there is news of the state, or of what was said with it."""
+        self.artifact_bytes = 0
+        """The size of what the turn did to the task's artifacts, as JSON."""
         self.state = TaskState.WORKING
         self.status_message: Message | None = None
         self.is_reply = False
@@ -90,7 +92,7 @@ class Outcome:
                 if state in INTERRUPTED and not parts:
                     raise InvalidAgentResponseError(f"{state.value} without a message")
                 self.status_message = self._say(parts) if parts else None
-                self.state, self.has_said = state, True
+                self.state, self._is_said = state, True
             case Reply(parts):
                 self.status_message = self._say(parts)
                 self.state, self.is_reply = TaskState.COMPLETED, self._updates == 0
@@ -126,24 +128,28 @@ class Outcome:
         return list(self._deltas.values())
 
     @property
-    def artifact_bytes(self) -> int:
-        """The size of what the turn did to the task's artifacts, as JSON."""
-        return sum(self._sizes.values())
+    def given(self) -> list[ArtifactNews]:
+        """What is to be told of the artifacts, in the order in which the news began."""
+        return list(_merged(self._telling, self._news).values())
 
     @property
-    def given(self) -> list[ArtifactNews]:
-        """What is new of the artifacts, in the order in which the news began."""
-        return list(self._news.values())
+    def has_said(self) -> bool:
+        """Whether it is to be told what the state is, or what was said with it."""
+        return self._saying or self._is_said
 
     @property
     def has_news(self) -> bool:
-        """Whether anything has come since the news was last told."""
-        return self.has_said or bool(self._news)
+        """Whether anything is still to be told."""
+        return self.has_said or bool(self._news) or bool(self._telling)
+
+    def tell(self) -> None:
+        """Begin to tell all news: what is new from now on is told the next time."""
+        self._telling, self._news = _merged(self._telling, self._news), {}
+        self._saying, self._is_said = self.has_said, False
 
     def told(self) -> None:
-        """Forget the news: it has been told. What is kept of the turn stays."""
-        self._news.clear()
-        self.has_said = False
+        """Forget what was being told. What is kept of the turn stays."""
+        self._telling, self._saying = {}, False
 
     def _give(self, update: ArtifactUpdate) -> None:
         given, size = _copied(
@@ -162,18 +168,12 @@ class Outcome:
             size, append = size + self._sizes[key], earlier.append
         if size > self._max_artifact_bytes:
             raise OutputTooLargeError(f"The agent gave an artifact of more than {self._max_artifact_bytes} bytes.")
-        self._check_room(self.artifact_bytes - self._sizes.get(key, 0) + size)
-        self._note(given, append=update.append, last_chunk=update.last_chunk)
+        whole_size = self.artifact_bytes - self._sizes.get(key, 0) + size
+        self._check_room(whole_size)
+        _add(self._news, ArtifactNews(given, append=update.append, last_chunk=update.last_chunk))
         whole = extended(earlier.artifact, given) if earlier else given
         self._deltas[key], self._sizes[key] = ArtifactDelta(whole, append), size
-
-    def _note(self, given: Artifact, *, append: bool, last_chunk: bool) -> None:
-        """Add to the news of an artifact."""
-        fresh = replace(given, parts=list(given.parts))
-        known = self._news.get(given.artifact_id) if append else None
-        if known:
-            fresh, append = extended(known.artifact, fresh), known.append
-        self._news[given.artifact_id] = ArtifactNews(fresh, append, last_chunk)
+        self.artifact_bytes = whole_size
 
     def _say(self, parts: Iterable[Part]) -> Message:
         message = self._message_of(parts)
@@ -193,6 +193,22 @@ class Outcome:
             task_id=self._message.task_id,
             context_id=self._message.context_id,
         )
+
+
+def _merged(earlier: Mapping[str, ArtifactNews], later: Mapping[str, ArtifactNews]) -> dict[str, ArtifactNews]:
+    """Return news with what came later. Neither is changed, now or by what is added."""
+    merged: dict[str, ArtifactNews] = {}
+    for news in (*earlier.values(), *later.values()):
+        _add(merged, news)
+    return merged
+
+
+def _add(told: dict[str, ArtifactNews], news: ArtifactNews) -> None:
+    """Add to what is told of an artifact: behind what is there, or in its place."""
+    fresh = replace(news.artifact, parts=list(news.artifact.parts))
+    known = told.get(fresh.artifact_id) if news.append else None
+    whole = extended(known.artifact, fresh) if known else fresh
+    told[fresh.artifact_id] = ArtifactNews(whole, known.append if known else news.append, news.last_chunk)
 
 
 def extended(artifact: Artifact, more: Artifact) -> Artifact:

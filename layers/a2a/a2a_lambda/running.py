@@ -84,7 +84,7 @@ class Runner:
             InternalError: the store did not answer until the time was up. The deadline will end the turn.
         """
         outcome = self._outcome(claimed, question)
-        progress = Progress(claimed, outcome, self._ledger.commit, self._world)
+        progress = Progress(claimed, outcome, self._ledger.commit, self._store.read, self._world)
         read = self._canceled(claimed)
         turn = self._turn(
             claimed,

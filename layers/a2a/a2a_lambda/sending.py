@@ -18,7 +18,7 @@ from a2a_lambda.errors import TaskNotFoundError, UnavailableError
 from a2a_lambda.ledger import TASK_ID, Ledger
 from a2a_lambda.model import Message, SendMessageRequest, SendMessageResponse, Task
 from a2a_lambda.outcome import TERMINAL, Outcome
-from a2a_lambda.pushing import Pushing
+from a2a_lambda.pushing import Pushing, accompanied
 from a2a_lambda.retries import first_id, message_key
 from a2a_lambda.running import Question, Runner
 from a2a_lambda.store import ConflictError, TaskStore
@@ -111,6 +111,9 @@ class Sending:
         return self._repeat(begun, request, call)
 
     def _is_recent(self, begun: Head | DirectReply | None) -> bool:
+        """Tell whether a copy is answered from what was begun: within the window, or while its turn is open."""
+        if isinstance(begun, Head) and begun.deadline is not None:
+            return True
         return begun is not None and self._world.clock() < begun.created_at + self._window
 
     def _repeat(self, begun: Head | DirectReply | None, request: SendMessageRequest, call: Call) -> SendMessageResponse:
@@ -123,13 +126,16 @@ class Sending:
 
     def _join(self, head: Head, request: SendMessageRequest, call: Call) -> SendMessageResponse:
         """Answer a message from the task that a copy of it has begun or continued."""
-        if head.state not in TERMINAL:
-            self._configure(head, head, request)
+        head = self._ledger.settled(head)
+        config = request.configuration.task_push_notification_config
+        if self._pushing and config is not UNSET and head.state not in TERMINAL:
+            self._pushing.configure(head, config)
         return self._answer(head, request, call)
 
     def _continue(self, request: SendMessageRequest, call: Call) -> SendMessageResponse:
         """Take the next turn of a task. Who loses a race looks at the task again, and at the rules."""
         task_id, key = request.message.task_id, message_key(request.message)
+        folded: dict[int, Outcome] = {}
         while TASK_ID.fullmatch(task_id):
             head, is_repeated = self._store.find(call.owner, task_id, key)
             if head is None:
@@ -143,14 +149,19 @@ class Sending:
             watched = replace(head, push=head.push or _has_config(request))
             begun = task.follow(watched, sent.message, key=key, now=now, deadline=_deadline(now, call))
             try:
-                return self._take_turn(head, begun, sent, call)
+                return self._take_turn(head, begun, sent, call, folded)
             except ConflictError as conflict:
                 if call.seconds_left() < RETRY_MARGIN_SECONDS:
                     raise UnavailableError from conflict
         raise TaskNotFoundError
 
-    def _take_turn(self, previous: Head, begun: Head, request: SendMessageRequest, call: Call) -> SendMessageResponse:
+    def _take_turn(
+        self, previous: Head, begun: Head, request: SendMessageRequest, call: Call, folded: dict[int, Outcome]
+    ) -> SendMessageResponse:
         """Take the next turn of a task.
+
+        `folded` keeps what a read-only agent made of it, by the turn before it: while that is the newest, the same
+        serves again.
 
         Raises:
             ConflictError: the task is no longer at `previous`, and an acting agent has not run.
@@ -159,8 +170,9 @@ class Sending:
             return self._enqueue(previous, begun, request, call)
         if not self._agent.read_only:
             return self._claim(previous, begun, request, call)
-        outcome = self._runner.fold(previous, begun, _question(request), call.seconds_left)
-        return self._keep(previous, begun, outcome, request)
+        if previous.turn not in folded:
+            folded[previous.turn] = self._runner.fold(previous, begun, _question(request), call.seconds_left)
+        return self._keep(previous, begun, folded[previous.turn], request)
 
     def _is_queued(self, request: SendMessageRequest) -> bool:
         return self._agent.background or request.configuration.return_immediately
@@ -170,8 +182,9 @@ class Sending:
     ) -> SendMessageResponse:
         """Leave a turn to the worker."""
         waiting = task.enqueue(begun, _question(request).request, now=self._world.clock())
-        self._configure(previous, begun, request)
+        waiting = self._configured(previous, waiting, request)
         shown = self._ledger.commit_shown(previous, waiting, request.configuration.history_length)
+        self._promote(waiting)
         if request.configuration.return_immediately:
             return SendMessageResponse(task=shown)
         return self._answer(waiting, request, call)
@@ -180,8 +193,9 @@ class Sending:
         self, previous: Head | None, begun: Head, request: SendMessageRequest, call: Call
     ) -> SendMessageResponse:
         """Take an acting agent's turn."""
-        self._configure(previous, begun, request)
+        begun = self._configured(previous, begun, request)
         self._ledger.commit(previous, begun)
+        self._promote(begun)
         history_length = request.configuration.history_length
         shown: Task | None = None
 
@@ -199,8 +213,9 @@ class Sending:
         if outcome.is_reply and outcome.status_message and previous is None:
             return SendMessageResponse(message=self._keep_reply(begun, outcome.status_message))
         finished = task.finish(begun, outcome, now=self._world.clock())
-        self._configure(previous, begun, request)
+        finished = self._configured(previous, finished, request)
         shown = self._ledger.commit_shown(previous, finished, request.configuration.history_length)
+        self._promote(finished)
         return SendMessageResponse(task=shown)
 
     def _keep_reply(self, begun: Head, reply: Message) -> Message:
@@ -213,12 +228,22 @@ class Sending:
             )
         return direct
 
-    def _configure(self, previous: Head | None, following: Head, request: SendMessageRequest) -> None:
-        """Keep the webhook that a message names, before what it is to be told of counts: all after `previous`."""
+    def _configured(self, previous: Head | None, following: Head, request: SendMessageRequest) -> Head:
+        """Return a task with the webhook that its message brings, for which it has room. It counts with the task.
+
+        Raises:
+            UnsupportedOperationError: there is no room for it.
+        """
         config = request.configuration.task_push_notification_config
-        if self._pushing and config is not UNSET:
-            told = previous.sequence if previous else 0
-            self._pushing.configure(replace(following, sequence=told), config)
+        if self._pushing is None or config is UNSET:
+            return following
+        if previous:
+            self._pushing.check_room(previous, config)
+        return accompanied(following, config, self._world.new_id())
+
+    def _promote(self, counted: Head) -> None:
+        if self._pushing:
+            self._pushing.promote(counted)
 
     def _answer(self, head: Head, request: SendMessageRequest, call: Call) -> SendMessageResponse:
         """Answer from a task whose turn another takes or took: wait for it, if the client does."""

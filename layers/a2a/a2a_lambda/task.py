@@ -28,6 +28,7 @@ from a2a_lambda.model import (
     Role,
     StreamResponse,
     TaskArtifactUpdateEvent,
+    TaskPushNotificationConfig,
     TaskState,
     TaskStatus,
     TaskStatusUpdateEvent,
@@ -39,15 +40,19 @@ MESSAGE_WINDOW: Final = 30 * 24 * 3600 * 1000
 """How long after its creation a task takes messages. Items beside the head are kept by this bound."""
 
 MAX_RUNS: Final = 3
-"""How often a turn may be put on the queue."""
+"""How often a turn may be started."""
 
 QUEUED_MS: Final = 3600 * 1000
-"""How long a turn may wait for the worker before it is put on the queue again."""
+"""How long a turn may wait for the worker before the worker is asked again."""
+
+MAX_WAITS: Final = 24
+"""How often it may wait for so long: a day, after which nobody believes that it will be started."""
 
 OUTCOME_UNKNOWN: Final = (
     "The agent stopped before it reported a result. What it did until then is unknown, so it was not run again."
 )
 RUNS_USED_UP: Final = f"The agent was started {MAX_RUNS} times and never came to a result."
+NEVER_STARTED: Final = "The agent was not started within a day."
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -79,7 +84,9 @@ class Outbox(Struct, frozen=True):
     attend: bool = False
     """The worker must see to the turn: at once if it is queued, otherwise once its deadline has passed."""
     events: tuple[StreamResponse, ...] = ()
-    """What webhooks are told of, in order."""
+    """What webhooks are told of, in order: artifacts, and a state after them."""
+    config: TaskPushNotificationConfig | None = None
+    """The webhook that a message brings, which counts when the change does."""
 
 
 class Request(Struct, frozen=True, omit_defaults=True):
@@ -120,6 +127,8 @@ class Head(Struct, frozen=True, kw_only=True):
     """Whether the turn waits for the worker."""
     run: int = 1
     """Which run of the turn is queued or running, or was the last."""
+    waits: int = 1
+    """How often the turn has been given time to wait for this run."""
     request: Content | None = None
     """The queued or running turn's `Request`, a JSON object, unless there is nothing in it."""
     push: bool = False
@@ -131,7 +140,7 @@ class Head(Struct, frozen=True, kw_only=True):
     retention: int = 0
     """How long the task is kept after its last change of state, in seconds: the store's setting when it was created."""
     write: str = ""
-    """The id of the write that kept it, for the store."""
+    """The id of the write that kept it, or is to keep it; "" leaves that to the store."""
 
 
 class DirectReply(Struct, frozen=True, kw_only=True):
@@ -195,6 +204,7 @@ def follow(head: Head, message: Message, *, key: str, now: int, deadline: int) -
             revision=head.revision + 1,
             turn=head.turn + 1,
             run=1,
+            waits=1,
             message_key=key,
             messages=encode_messages([message]),
             artifacts=None,
@@ -244,21 +254,15 @@ def is_overdue(head: Head, now: int) -> bool:
 def settle(head: Head, *, read_only: bool, message_id: str, now: int) -> Head:
     """Return an overdue task as it goes on.
 
-    A turn that never started, or that a read-only agent took, is queued again. One that acted on the world, or that
-    has been queued often enough, ends FAILED, with a message of this id that says so.
+    A turn that was not started waits again, for the same run: the message that names it may still be in the queue. A
+    read-only agent's turn that died is queued for another run. One that acted on the world, or that has had its runs
+    or its waits, ends FAILED, with a message of this id that says so.
     """
-    may_run_again = head.queued or read_only
-    if may_run_again and head.run < MAX_RUNS:
-        again = replace(
-            head,
-            revision=head.revision + 1,
-            run=head.run + 1,
-            queued=True,
-            deadline=now + QUEUED_MS,
-            artifacts=None,
-        )
-        return _told(again, attend=True)
-    reason = RUNS_USED_UP if may_run_again else OUTCOME_UNKNOWN
+    if head.queued and head.waits < MAX_WAITS:
+        return _waiting(replace(head, waits=head.waits + 1), now)
+    if not head.queued and read_only and head.run < MAX_RUNS:
+        return _waiting(replace(head, run=head.run + 1, waits=1, artifacts=None), now)
+    reason = NEVER_STARTED if head.queued else RUNS_USED_UP if read_only else OUTCOME_UNKNOWN
     said = Message(message_id, Role.AGENT, [Part(text=reason)])
     failed = replace(
         head,
@@ -271,6 +275,11 @@ def settle(head: Head, *, read_only: bool, message_id: str, now: int) -> Head:
         request=None,
     )
     return _told(failed, events=[_status_event(failed, said)])
+
+
+def _waiting(head: Head, now: int) -> Head:
+    """Return a task whose turn waits for the worker, in the state that it has."""
+    return _told(replace(head, revision=head.revision + 1, queued=True, deadline=now + QUEUED_MS), attend=True)
 
 
 def is_same_run(head: Head, current: Head) -> bool:
@@ -326,7 +335,7 @@ def _told(head: Head, *, attend: bool = False, events: Iterable[StreamResponse] 
     """Return a task with what must be told of its change, and to whom: events to webhooks, if there may be any."""
     told = tuple(events) if head.push else ()
     outbox = Outbox(attend, told) if attend or told else None
-    return replace(head, outbox=outbox, sequence=head.sequence + len(told))
+    return replace(head, outbox=outbox, sequence=head.sequence + len(told), write="")
 
 
 def _status_event(head: Head, said: Message | None = None) -> StreamResponse:
