@@ -59,8 +59,10 @@ class Done:
     queue_calls: int = 0
     """Its own calls of SQS."""
     standard_requests: int = 0
+    fair_requests: int = 0
     fifo_requests: int = 0
-    """Requests of SQS, by the kind of queue: its own, and those that Lambda makes to hand it its messages."""
+    """Requests of SQS, by the kind of queue: its own, and those that Lambda makes to hand it its messages. A standard
+    queue is a fair one where its messages have groups."""
     log_bytes: int = 0
     log_lines: int = 0
     answer_bytes: int = 0
@@ -80,6 +82,7 @@ class Functions:
         """Load each from its folder, with its clients prepared."""
         self._place = place
         self._sent: list[str] = []
+        self._fair: set[str] = set()
         self._log = Log()
         sys.stdout = self._log
         create_client: Any = botocore.session.Session.create_client
@@ -126,11 +129,15 @@ class Functions:
         for queue in requests:
             if queue.endswith(FIFO):
                 done.fifo_requests += 1
+            elif queue in self._fair:
+                done.fair_requests += 1
             else:
                 done.standard_requests += 1
 
     def _before_sqs(self, params: dict[str, Any], **_: Any) -> None:
         self._sent.append(params["QueueUrl"])
+        if "MessageGroupId" in params:
+            self._fair.add(params["QueueUrl"])
         params.pop("DelaySeconds", None)
 
 

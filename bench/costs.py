@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bench import prices
-from bench.background import ONE_SHOT, WITH_WEBHOOK
+from bench.background import ACTING, ONE_SHOT, WITH_WEBHOOK
 from bench.chain import PUSH, RELAY, RPC
 from bench.interpreters import middle
 from bench.report import number, table
@@ -32,6 +32,7 @@ def _task(stage: Stage, results: Results, passed: Passed) -> prices.Task:
         write_units=all_of("write_units"),
         read_units=all_of("read_units"),
         standard_requests=all_of("standard_requests"),
+        fair_requests=all_of("fair_requests"),
         fifo_requests=all_of("fifo_requests"),
         stored_bytes=passed.stored_bytes,
         sent_bytes=done[RPC]["answer_bytes"] + passed.posted_bytes,
@@ -73,7 +74,7 @@ def report(stage: Stage, results: Results) -> str:
             "",
             "Not in the sums, since a month costs it with ten tasks as with a million; the free tiers cover all of it:",
             "",
-            *standing(),
+            *standing("fair" if passed[ACTING].done[RELAY]["fair_requests"] else "standard"),
             "",
             "Prices of us-east-1, on demand, first tier, no free tier; looked up in November 2026, not in AWS's list:",
             "",
@@ -86,10 +87,10 @@ def report(stage: Stage, results: Results) -> str:
     )
 
 
-def standing() -> list[str]:
-    """What is to be paid by the month."""
+def standing(work_queue: str) -> list[str]:
+    """What is to be paid by the month; the work queue is of this kind."""
     metrics = prices.METRICS * prices.PRICES["CloudWatch, a metric for a month"].dollars
-    work, push = prices.idle_queue("standard"), prices.idle_queue("FIFO")
+    work, push = prices.idle_queue(work_queue), prices.idle_queue("FIFO")
     return [
         f"- {metrics:.2f} for the {prices.METRICS} metrics that one-shot tasks make.",
         f"- {work:.2f} for Lambda's looking into the work queue, {prices.POLLS_A_MINUTE} times a minute, and, with",

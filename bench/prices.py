@@ -39,6 +39,7 @@ PRICES = {
     "DynamoDB storage, a GB-month": Price(0.25, AWS),
     "DynamoDB point-in-time recovery, a GB-month": Price(0.20, UNCHECKED),
     "SQS standard queue, a million requests": Price(0.40, OTHERS_2026),
+    "SQS fair queue, a million requests": Price(0.50, OTHERS_2026),
     "SQS FIFO queue, a million requests": Price(0.50, OTHERS_2026),
     "CloudWatch Logs, a GB taken in": Price(0.50, OTHERS_2026),
     "CloudWatch Logs, a GB-month kept": Price(0.03, OTHERS_2026),
@@ -106,6 +107,7 @@ class Task:
     write_units: float
     read_units: float
     standard_requests: float
+    fair_requests: float
     fifo_requests: float
     stored_bytes: float
     sent_bytes: float
@@ -138,6 +140,7 @@ def million(task: Task) -> dict[str, float]:
         "DynamoDB storage": stored * price["DynamoDB storage, a GB-month"],
         "DynamoDB point-in-time recovery": stored * price["DynamoDB point-in-time recovery, a GB-month"],
         "SQS, standard queue": task.standard_requests * price["SQS standard queue, a million requests"],
+        "SQS, fair queue": task.fair_requests * price["SQS fair queue, a million requests"],
         "SQS, FIFO queue": task.fifo_requests * price["SQS FIFO queue, a million requests"],
         "Logs taken in": logs * price["CloudWatch Logs, a GB taken in"],
         "Logs kept": logs * price["CloudWatch Logs, a GB-month kept"] * RETENTION_MONTHS,
@@ -147,5 +150,5 @@ def million(task: Task) -> dict[str, float]:
 
 
 def idle_queue(kind: str) -> float:
-    """US dollars a month for Lambda's looking into an empty queue of a kind, `standard` or `FIFO`."""
+    """US dollars a month for Lambda's looking into an empty queue of a kind, `standard`, `fair` or `FIFO`."""
     return POLLS_A_MINUTE * MINUTES_A_MONTH / MILLION * PRICES[f"SQS {kind} queue, a million requests"].dollars

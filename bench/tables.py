@@ -183,7 +183,7 @@ COUNTED = {
     "calls": ("calls",),
     "write units": ("write_units",),
     "read units": ("read_units",),
-    "SQS requests": ("standard_requests", "fifo_requests"),
+    "SQS requests": ("standard_requests", "fair_requests", "fifo_requests"),
     "bytes logged": ("log_bytes",),
 }
 
@@ -192,8 +192,8 @@ PASSING = """\
 
 A one-shot task of an acting agent has a check put on the queue, delayed past its deadline, which finds it finished. In
 the background the request is answered at once (`returnImmediately`), and the worker runs the turn. With a webhook, the
-request names one, and it is told of SUBMITTED, WORKING, the artifact and COMPLETED; the relay is invoked for each
-change of the task by itself. SQS requests are those of the function and the two with which Lambda receives and deletes
+request names one, which is told of SUBMITTED, WORKING, the artifact and COMPLETED; the relay is invoked for each change
+of the task by itself. SQS requests are those of the function and the two with which Lambda receives and deletes
 each message."""
 
 

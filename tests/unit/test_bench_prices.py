@@ -24,6 +24,7 @@ TASK = Task(
     write_units=0,
     read_units=0,
     standard_requests=0,
+    fair_requests=0,
     fifo_requests=0,
     stored_bytes=0,
     sent_bytes=0,
@@ -70,9 +71,10 @@ def test_every_function_that_takes_part_is_an_invocation() -> None:
 
 
 def test_the_kinds_of_queues_have_prices_of_their_own() -> None:
-    costs = million(replace(TASK, standard_requests=3, fifo_requests=2))
+    costs = million(replace(TASK, standard_requests=3, fair_requests=4, fifo_requests=2))
 
     assert costs["SQS, standard queue"] == pytest.approx(1.2)
+    assert costs["SQS, fair queue"] == pytest.approx(2)
     assert costs["SQS, FIFO queue"] == pytest.approx(1)
 
 
