@@ -21,6 +21,8 @@ TRY_AGAIN: Final = frozenset(
         "RequestTimeout",
         "ServiceUnavailable",
         "ThrottlingException",
+        "TransactionConflictException",
+        "TransactionInProgressException",
     }
 )
 """The error codes that say nothing about the request, only about the moment."""

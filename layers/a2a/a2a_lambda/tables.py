@@ -27,6 +27,9 @@ BATCH_GETS: Final = 100
 BATCH_ATTEMPTS: Final = 6
 BACKOFF_SECONDS: Final = 0.05
 
+TRY_AGAIN_TOGETHER: Final = frozenset({"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"})
+"""Why writes that go together are canceled at a wrong moment."""
+
 METERED: Final[Any] = {"ReturnConsumedCapacity": "TOTAL"}
 
 
@@ -36,6 +39,14 @@ class RefusedError(Exception):
     def __init__(self, current: Item) -> None:
         self.current = current
         super().__init__("the condition does not hold")
+
+
+class CanceledError(Exception):
+    """Writes that go together found a condition broken. `refused` has the place of each whose own was."""
+
+    def __init__(self, refused: Sequence[int]) -> None:
+        self.refused = refused
+        super().__init__("a condition does not hold")
 
 
 class Table:
@@ -69,13 +80,37 @@ class Table:
         """
         return self._write(self._client.update_item, Key=key, **update)
 
-    def delete(self, key: Item, **condition: Any) -> None:
-        """Delete an item, if it is there.
+    def delete(self, key: Item, **condition: Any) -> Item:
+        """Delete an item, if it is there, and return the attributes that `ReturnValues` asks for.
 
         Raises:
             RefusedError: the condition does not hold.
         """
-        self._write(self._client.delete_item, Key=key, **condition)
+        return self._write(self._client.delete_item, Key=key, **condition)
+
+    def write_together(self, *writes: Mapping[str, Mapping[str, Any]]) -> None:
+        """Carry out writes of several items, all or none, for twice their price: {"Delete": {"Key": …}, …}.
+
+        Raises:
+            CanceledError: conditions do not hold.
+        """
+        request: Any = [
+            {kind: {"TableName": self._name, **arguments} for kind, arguments in write.items()} for write in writes
+        ]
+        try:
+            with unavailable():
+                answer = self._client.transact_write_items(TransactItems=request, **METERED)
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "TransactionCanceledException":
+                raise
+            tally.current().add_call({})
+            codes = [reason.get("Code") for reason in cast("Any", error.response)["CancellationReasons"]]
+            if refused := [place for place, code in enumerate(codes) if code == "ConditionalCheckFailed"]:
+                raise CanceledError(refused) from error
+            if set(codes) & TRY_AGAIN_TOGETHER:
+                raise UnavailableError from error
+            raise
+        tally.current().add_call(answer)
 
     def put_all(self, items: Sequence[Item]) -> None:
         """Write items whole, in no order."""
