@@ -8,7 +8,7 @@ import msgspec
 from aws_lambda_powertools import Logger
 
 from a2a_lambda import background, tally
-from a2a_lambda.observation import report_turn
+from a2a_lambda.observation import emit, report_turn
 from a2a_lambda.working import Work
 
 logger = Logger(use_rfc3339=True)
@@ -32,6 +32,7 @@ def attended(record: dict[str, Any], context: Any) -> bool:
             queue.hide(record["receiptHandle"], done.hidden_seconds)
     except Exception:
         logger.exception("a turn was not attended to", message_id=record["messageId"])
+        emit([("Turns", 1, {"outcome": "failed"})])
         return False
     report_turn(logger, work, done, counts, duration_ms=(time.perf_counter() - started) * 1000)
     return done.outcome != "hidden"

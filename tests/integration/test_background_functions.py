@@ -1,10 +1,13 @@
 """The relay's and the worker's handlers: records and messages in, what is to come again out."""
 
+import json
 from typing import Any, Final
 
 import msgspec
 import pytest
 
+from a2a_lambda.errors import UnavailableError
+from a2a_lambda.queues import Queue
 from a2a_lambda.timestamps import now
 from tests.integration.functions import Context, Handler, content, load, rpc_event
 from tests.integration.tables import Tasks, session
@@ -76,12 +79,73 @@ def test_a_task_goes_from_the_request_over_the_relay_to_the_worker(stack: Stack)
     assert stack.state(task_id) == "TASK_STATE_COMPLETED"
 
 
-def test_the_relay_stops_at_the_first_record_that_it_cannot_pass_on(stack: Stack) -> None:
-    broken = {"dynamodb": {"NewImage": {"outbox": {"S": "{"}}, "SequenceNumber": "2"}}
-    first, third = stack.record(stack.begin(), "1"), {"dynamodb": {"NewImage": {}, "SequenceNumber": "3"}}
+BROKEN: Final = [
+    {"outbox": {"S": "{"}},
+    {},
+    {"outbox": {"S": "{}"}},
+    {"outbox": {"N": "1"}},
+]
 
-    assert failed(stack.relay, first, broken, third) == ["2"]
+
+@pytest.mark.parametrize("image", BROKEN)
+def test_a_record_that_cannot_be_understood_is_written_down_counted_and_holds_up_no_other(
+    stack: Stack,
+    monkeypatch: pytest.MonkeyPatch,
+    image: Json,
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    broken = {"dynamodb": {"NewImage": image, "SequenceNumber": "2"}}
+    first, third = stack.record(stack.begin(), "1"), stack.record(stack.begin(), "3")
+    monkeypatch.setenv("POWERTOOLS_METRICS_DISABLED", "")
+
+    assert failed(stack.relay, first, broken, third) == []
+
+    assert len(stack.messages()) == 2
+    assert "an outbox cannot be understood" in caplog.text
+    assert counted(capsys) == [("RelayedChanges", "ok", 2), ("RelayedChanges", "broken", 1)]
+
+
+def test_a_record_without_an_image_is_broken(stack: Stack) -> None:
+    assert failed(stack.relay, {"dynamodb": {"SequenceNumber": "2"}}) == []
+
+
+def test_the_relay_stops_at_the_first_record_that_it_cannot_pass_on_now(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = [stack.record(stack.begin(), f"{number}") for number in range(3)]
+    monkeypatch.setenv("POWERTOOLS_METRICS_DISABLED", "")
+    real, sent = Queue.send, [1]
+
+    def send(queue: Queue, body: str, **how: Json) -> None:
+        if not sent:
+            raise UnavailableError
+        sent.pop()
+        real(queue, body, **how)
+
+    monkeypatch.setattr(Queue, "send", send)
+
+    assert failed(stack.relay, *records) == ["1"]
     assert len(stack.messages()) == 1
+    assert counted(capsys) == [("RelayedChanges", "ok", 1), ("RelayedChanges", "failed", 1)]
+
+
+def test_a_queue_that_is_not_there_loses_no_record(stack: Stack) -> None:
+    record = stack.record(stack.begin(), "1")
+    stack.sqs.delete_queue(QueueUrl=stack.url)
+
+    assert failed(stack.relay, record) == ["1"]
+
+
+def counted(capsys: pytest.CaptureFixture[str]) -> list[tuple[str, str, int]]:
+    """Return the metrics that were written, by outcome."""
+    written = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "_aws" in line]
+    found = []
+    for line in written:
+        name = line["_aws"]["CloudWatchMetrics"][0]["Metrics"][0]["Name"]
+        if "outcome" in line:
+            found.append((name, line["outcome"], round(line[name][0])))
+    return found
 
 
 @pytest.mark.parametrize(
@@ -98,12 +162,20 @@ def test_the_relay_stops_at_the_first_record_that_it_cannot_pass_on(stack: Stack
         msgspec.json.encode({**NOBODYS, "owner": None}).decode(),
     ],
 )
-def test_a_broken_message_is_left_to_the_queue(stack: Stack, body: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_broken_message_is_left_to_the_queue_and_counted(
+    stack: Stack,
+    body: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("POWERTOOLS_METRICS_DISABLED", "")
     before = stack.tasks.all_items()
 
     assert failed(stack.worker, _message(body)) == ["m-1"]
     assert stack.tasks.all_items() == before
     assert "a turn was not attended to" in caplog.text
+    assert counted(capsys) == [("Turns", "failed", 1)]
 
 
 def test_a_message_for_a_task_that_is_gone_is_dropped_and_logged(

@@ -8,10 +8,12 @@ from msgspec.structs import replace
 
 from a2a_lambda import items, task
 from a2a_lambda.agent import Update, artifact, completed, input_required, working
-from a2a_lambda.items import Event, Outgoing
-from a2a_lambda.model import StreamResponse, TaskState
+from a2a_lambda.items import KeptOutbox, Outgoing
+from a2a_lambda.model import StreamResponse, TaskPushNotificationConfig, TaskState
+from a2a_lambda.pushing import accompanied
 from a2a_lambda.task import Head, Request
 from tests.integration.tables import Tasks
+from tests.integration.webhooks import WORD
 from tests.unit.factories import NOON, OWNER, SECOND, begun, ended, message, new_outcome
 
 
@@ -37,13 +39,18 @@ def outgoing(tasks: Tasks, *heads: Head) -> Outgoing:
     return items.read_outbox(kept(tasks, *heads))
 
 
-def content_at(tasks: Tasks, head: Head, event: Event) -> StreamResponse:
-    """Return what lies where an event says."""
-    found = tasks.items(head.task_id)
-    content = items.read_content(found[event.key]["content"])
+def event_at(tasks: Tasks, left: Outgoing, index: int) -> StreamResponse:
+    """Return what lies where an event of a change is."""
+    found = tasks.items(left.head.task_id)
+    content = items.read_content(found[items.event_entry(left.head.write, index)]["content"])
     if not isinstance(content, bytes):
         content = b"".join(found[entry]["content"]["B"] for entry in items.piece_entries(content))
     return msgspec.json.decode(content, type=StreamResponse)
+
+
+def events_at(tasks: Tasks, left: Outgoing) -> list[StreamResponse]:
+    """Return what is kept of the events of a change."""
+    return [event_at(tasks, left, index) for index in range(left.outbox.given + left.outbox.said)]
 
 
 def test_a_task_that_is_done_in_its_request_leaves_nothing(tasks: Tasks) -> None:
@@ -54,8 +61,9 @@ def test_a_claim_leaves_a_look_at_its_deadline(tasks: Tasks) -> None:
     head = begun()
     left = outgoing(tasks, head)
 
-    assert (left.attend, left.queued, left.deadline, left.events) == (True, False, head.deadline, [])
-    assert (left.owner, left.task_id, left.turn, left.run) == (OWNER, head.task_id, 1, 1)
+    assert left.outbox == KeptOutbox(attend=True)
+    assert (left.head.queued, left.head.deadline, left.count) == (False, head.deadline, 0)
+    assert (left.head.owner, left.head.task_id, left.head.turn, left.head.run) == (OWNER, head.task_id, 1, 1)
 
 
 def test_the_end_of_a_turn_takes_the_outbox_away(tasks: Tasks) -> None:
@@ -68,7 +76,7 @@ def test_a_queued_turn_says_so(tasks: Tasks) -> None:
     waiting = task.enqueue(begun(), Request(metadata={"a": 1}), now=NOON)
     left = outgoing(tasks, waiting)
 
-    assert (left.attend, left.queued, left.run) == (True, True, 1)
+    assert (left.outbox.attend, left.head.queued, left.head.run) == (True, True, 1)
 
 
 def test_a_queued_turn_is_read_as_it_was_kept(tasks: Tasks) -> None:
@@ -100,22 +108,29 @@ def changed(head: Head, *updates: Update) -> Head:
     return (task.finish if outcome.is_closed else task.progress)(head, outcome, now=NOON)
 
 
-def test_an_event_is_a_state_and_a_place(tasks: Tasks) -> None:
+def test_an_outbox_says_how_much_there_is_and_what_the_state_is(tasks: Tasks) -> None:
     head = watched()
-    last = changed(head, artifact("x"), completed("Done."))
+    last = changed(head, artifact("x"), artifact("y"), completed("Done."))
     left = outgoing(tasks, head, last)
-    numbers, events = zip(*left.events, strict=True)
 
-    assert numbers == (2, 3)
-    assert [(event.state, event.at) for event in events] == [("", 0), ("TASK_STATE_COMPLETED", NOON)]
+    assert left.outbox == KeptOutbox(given=2, state="TASK_STATE_COMPLETED", at=NOON, said=True)
+    assert (left.head.sequence, left.count) == (4, 3)
     assert last.outbox
-    assert [content_at(tasks, head, event) for event in events] == list(last.outbox.events)
+    assert events_at(tasks, left) == list(last.outbox.events)
+
+
+def test_artifacts_may_come_without_a_state(tasks: Tasks) -> None:
+    head = watched()
+    left = outgoing(tasks, head, changed(head, artifact("x")))
+
+    assert (left.outbox, left.count) == (KeptOutbox(given=1), 1)
 
 
 def test_a_state_without_a_word_lies_nowhere(tasks: Tasks) -> None:
-    (event,) = (event for _, event in outgoing(tasks, watched()).events)
+    left = outgoing(tasks, watched())
 
-    assert event == Event("TASK_STATE_WORKING", NOON)
+    assert left.outbox == KeptOutbox(attend=True, state="TASK_STATE_WORKING", at=NOON)
+    assert list(tasks.items(left.head.task_id)) == ["head"]
 
 
 def test_what_is_said_and_given_is_not_in_the_outbox(tasks: Tasks) -> None:
@@ -125,14 +140,28 @@ def test_what_is_said_and_given_is_not_in_the_outbox(tasks: Tasks) -> None:
     assert "secret" not in item["outbox"]["S"]
 
 
+def test_an_outbox_is_small_however_much_there_is_to_tell(tasks: Tasks) -> None:
+    head = watched()
+    item = kept(tasks, head, changed(head, *[artifact(f"{number}") for number in range(1000)]))
+
+    assert len(item["outbox"]["S"]) < 100
+    assert items.read_outbox(item).count == 1000
+
+
+def test_content_is_not_looked_at(tasks: Tasks) -> None:
+    item = kept(tasks, task.enqueue(watched(), Request(metadata={"a": 1}), now=NOON))
+
+    assert items.read_outbox({**item, "messages": {"B": "as the stream has it"}, "request": {"?": 0}}).outbox.attend
+
+
 @pytest.mark.parametrize("length", [7000, 9000, 350_000])
 def test_an_event_of_any_size_is_kept(tasks: Tasks, length: int) -> None:
     head = watched()
     last = changed(head, artifact("x" * length))
-    events = [event for _, event in outgoing(tasks, head, last).events]
+    left = outgoing(tasks, head, last)
     assert last.outbox
 
-    assert [content_at(tasks, head, event) for event in events] == list(last.outbox.events)
+    assert events_at(tasks, left) == list(last.outbox.events)
 
 
 def test_events_of_a_lost_write_are_nobodys(tasks: Tasks) -> None:
@@ -143,10 +172,21 @@ def test_events_of_a_lost_write_are_nobodys(tasks: Tasks) -> None:
     last = changed(head, completed("theirs"))
     store.prepare(head, last)()
     left = items.read_outbox(tasks.items(head.task_id)["head"])
-    (event,) = (event for _, event in left.events)
     assert last.outbox
 
-    assert content_at(tasks, head, event) == last.outbox.events[0]
+    assert events_at(tasks, left) == [last.outbox.events[0]]
+
+
+def test_a_webhook_that_comes_with_a_change_lies_beside_it(tasks: Tasks) -> None:
+    head = watched()
+    brought = TaskPushNotificationConfig("https://hook.example", token=WORD)
+    left = outgoing(tasks, accompanied(head, brought, "write-1"))
+    beside = tasks.items(head.task_id)[items.webhook_entry("write-1")]
+
+    assert left.outbox.webhook
+    assert left.head.write == "write-1"
+    assert msgspec.json.decode(beside["content"]["B"], type=TaskPushNotificationConfig) == brought
+    assert WORD not in str(tasks.items(head.task_id)["head"])
 
 
 def test_a_cancellation_leaves_its_state(tasks: Tasks) -> None:
@@ -155,8 +195,8 @@ def test_a_cancellation_leaves_its_state(tasks: Tasks) -> None:
     tasks.store().cancel(head, NOON + 5)
     left = items.read_outbox(tasks.items(head.task_id)["head"])
 
-    assert left.events == [(2, Event("TASK_STATE_CANCELED", NOON + 5))]
-    assert not left.attend
+    assert left.outbox == KeptOutbox(state="TASK_STATE_CANCELED", at=NOON + 5)
+    assert (left.head.sequence, left.count) == (2, 1)
 
 
 def test_a_cancellation_that_nobody_watches_tells_nobody(tasks: Tasks) -> None:
@@ -164,7 +204,7 @@ def test_a_cancellation_that_nobody_watches_tells_nobody(tasks: Tasks) -> None:
     kept(tasks, head)
     tasks.store().cancel(head, NOON + 5)
 
-    assert items.read_outbox(tasks.items(head.task_id)["head"]).events == []
+    assert items.read_outbox(tasks.items(head.task_id)["head"]).count == 0
 
 
 def test_a_canceled_task_is_no_longer_queued(tasks: Tasks) -> None:
@@ -186,7 +226,9 @@ def test_watching_begins_with_the_next_change(tasks: Tasks) -> None:
     assert (read.push, read.sequence, read.revision) == (True, 0, head.revision + 1)
     assert "outbox" not in item
     store.prepare(read, changed(read, completed()))()
-    assert items.read_outbox(tasks.items(head.task_id)["head"]).events == [(1, Event("TASK_STATE_COMPLETED", NOON))]
+    left = items.read_outbox(tasks.items(head.task_id)["head"])
+    assert left.outbox == KeptOutbox(state="TASK_STATE_COMPLETED", at=NOON)
+    assert left.head.sequence == 1
 
 
 def test_a_task_is_watched_once(tasks: Tasks) -> None:

@@ -1,7 +1,8 @@
 """Webhooks in the tasks table: whose they are, how many there may be, and how long."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import Final
 
 import pytest
@@ -9,14 +10,25 @@ from msgspec.structs import replace
 
 from a2a_lambda.errors import UnsupportedOperationError
 from a2a_lambda.items import HEAD, beside_expiry
-from a2a_lambda.model import AuthenticationInfo, TaskPushNotificationConfig
+from a2a_lambda.model import (
+    Artifact,
+    AuthenticationInfo,
+    Part,
+    StreamResponse,
+    TaskArtifactUpdateEvent,
+    TaskPushNotificationConfig,
+    TaskState,
+    TaskStatus,
+    TaskStatusUpdateEvent,
+)
 from a2a_lambda.places import UNUSED_MS
 from a2a_lambda.push_configs import MAX_CONFIGS, Subscription, TablePushConfigs
+from a2a_lambda.pushing import accompanied
 from a2a_lambda.tables import Table
-from a2a_lambda.task import Head
+from a2a_lambda.task import Head, Outbox
 from tests.integration.tables import RETENTION_DAYS, Tasks, new_client
 from tests.integration.webhooks import HOOK, WORD, config
-from tests.unit.factories import DAY, OWNER, SECOND, Ids, begun
+from tests.unit.factories import DAY, OWNER, SECOND, Ids, begun, ended
 
 RETENTION: Final = RETENTION_DAYS * DAY // SECOND
 FULL: Final = TaskPushNotificationConfig(
@@ -38,7 +50,8 @@ def kept(tasks: Tasks) -> Head:
 
 
 def read(tasks: Tasks, head: Head, config_id: str = "config-1", owner: str = OWNER) -> Subscription | None:
-    return configs_of(tasks).read(owner, head.task_id, config_id, "")
+    found = configs_of(tasks).read(owner, head.task_id, config_id)
+    return found[0] if found else None
 
 
 def subscription(tasks: Tasks, head: Head) -> Subscription:
@@ -103,8 +116,9 @@ def test_a_webhook_that_is_replaced_goes_on_where_it_was_and_is_switched_on(task
     head, configs = kept(tasks), configs_of(tasks)
     configs.put(head, FULL)
     first = subscription(tasks, head)
-    configs.delivered(OWNER, head.task_id, "config-1", 5)
-    configs.switch_off(OWNER, head.task_id, "config-1", first.generation)
+    configs.delivered(first, 5)
+    configs.tried(first, 6, 6)
+    configs.switch_off(first)
 
     configs.put(replace(head, sequence=9), config("https://other.example", config_id="config-1"))
 
@@ -112,7 +126,7 @@ def test_a_webhook_that_is_replaced_goes_on_where_it_was_and_is_switched_on(task
     assert replaced.config == config("https://other.example", config_id="config-1").__class__(
         "https://other.example", id="config-1", task_id=head.task_id
     )
-    assert (replaced.delivered, replaced.is_enabled) == (5, True)
+    assert (replaced.delivered, replaced.is_enabled, replaced.tries_of(6)) == (5, True, 0)
     assert replaced.generation != first.generation
 
 
@@ -121,7 +135,7 @@ def test_a_webhook_that_an_earlier_task_with_the_id_left_keeps_nothing_of_it(tas
     for number in range(MAX_CONFIGS - 1):
         configs.put(earlier, config(config_id=f"{number}"))
     configs.put(earlier, FULL)
-    configs.delivered(OWNER, earlier.task_id, "config-1", 5)
+    configs.delivered(subscription(tasks, earlier), 5)
     tasks.client.delete_item(TableName=tasks.name, Key={"task_id": {"S": earlier.task_id}, "entry": {"S": HEAD}})
     tasks.clock.advance(31 * DAY)
     head = replace(earlier, created_at=tasks.clock(), status_at=tasks.clock())
@@ -134,14 +148,15 @@ def test_a_webhook_that_an_earlier_task_with_the_id_left_keeps_nothing_of_it(tas
     assert subscription(tasks, head).delivered == 0
 
 
-def test_a_switched_off_webhook_leaves_the_list_and_is_told_of_nothing_but_can_be_read(tasks: Tasks) -> None:
+def test_a_switched_off_webhook_leaves_the_list_but_can_be_read_and_still_has_messages(tasks: Tasks) -> None:
     head, configs = kept(tasks), configs_of(tasks)
     for config_id in ("config-1", "config-2"):
         configs.put(head, replace(FULL, id=config_id))
 
-    assert configs.switch_off(OWNER, head.task_id, "config-1", subscription(tasks, head).generation)
+    assert configs.switch_off(subscription(tasks, head))
 
-    assert ids_of(tasks, head) == watching(tasks, head) == ["config-2"]
+    assert ids_of(tasks, head) == ["config-2"]
+    assert watching(tasks, head) == ["config-1", "config-2"]
     assert configs.get(OWNER, head.task_id, "config-1") == replace(FULL, task_id=head.task_id)
     assert not subscription(tasks, head).is_enabled
 
@@ -149,41 +164,230 @@ def test_a_switched_off_webhook_leaves_the_list_and_is_told_of_nothing_but_can_b
 def test_switching_off_twice_is_switching_off(tasks: Tasks) -> None:
     head, configs = kept(tasks), configs_of(tasks)
     configs.put(head, FULL)
-    generation = subscription(tasks, head).generation
+    read = subscription(tasks, head)
 
-    assert [configs.switch_off(OWNER, head.task_id, "config-1", generation) for _ in range(2)] == [True, True]
+    assert [configs.switch_off(read) for _ in range(2)] == [True, True]
 
 
-def test_a_webhook_that_was_replaced_or_deleted_is_not_switched_off(tasks: Tasks) -> None:
+Change = Callable[[TablePushConfigs, Subscription], bool]
+CHANGES: Final[list[Change]] = [
+    lambda configs, config: configs.delivered(config, 3),
+    lambda configs, config: configs.tried(config, 3, 1),
+    lambda configs, config: configs.switch_off(config),
+    lambda configs, config: configs.keep_as_long_as_its_task(config),
+    lambda configs, config: configs.remove(config),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_webhook_that_was_replaced_or_deleted_is_not_changed(tasks: Tasks, change: Change) -> None:
     head, configs = kept(tasks), configs_of(tasks)
     configs.put(head, FULL)
-    generation = subscription(tasks, head).generation
+    first = subscription(tasks, head)
     configs.put(head, FULL)
+    replaced = tasks.all_items()
 
-    assert not configs.switch_off(OWNER, head.task_id, "config-1", generation)
-    assert subscription(tasks, head).is_enabled
+    assert not change(configs, first)
+    assert tasks.all_items() == replaced
 
+    second = subscription(tasks, head)
     configs.delete(OWNER, head.task_id, "config-1")
-    assert not configs.switch_off(OWNER, head.task_id, "config-1", generation)
-    assert read(tasks, head) is None
+    deleted = tasks.all_items()
+    assert not change(configs, second)
+    assert tasks.all_items() == deleted
 
 
 def test_what_was_delivered_never_goes_back(tasks: Tasks) -> None:
     head, configs = kept(tasks), configs_of(tasks)
     configs.put(head, FULL)
 
-    for sequence in (3, 5, 4):
-        configs.delivered(OWNER, head.task_id, "config-1", sequence)
+    assert [configs.delivered(subscription(tasks, head), sequence) for sequence in (3, 5, 4)] == [True, True, False]
 
     assert subscription(tasks, head).delivered == 5
 
 
-def test_what_is_delivered_to_a_deleted_webhook_does_not_bring_it_back(tasks: Tasks) -> None:
+def test_the_tries_of_one_event_are_not_anothers(tasks: Tasks) -> None:
+    head, configs = kept(tasks), configs_of(tasks)
+    configs.put(head, FULL)
+
+    configs.tried(subscription(tasks, head), 3, 2)
+
+    assert [subscription(tasks, head).tries_of(sequence) for sequence in (2, 3, 4)] == [0, 2, 0]
+
+
+# With a message
+
+
+def bringing(tasks: Tasks, *, config_id: str = "config-1", previous: Head | None = None) -> Head:
+    """Return a task with a webhook that comes with its change, which counts; three events come with it."""
+    head = replace(previous, revision=previous.revision + 1) if previous else replace(begun(), push=True)
+    events = (given(), given(), status_update())
+    following = replace(head, sequence=head.sequence + 3, outbox=Outbox(events=events), write="")
+    following = accompanied(following, replace(FULL, id=config_id), Ids()())
+    tasks.store().prepare(previous, following)()
+    return following
+
+
+def status_update() -> StreamResponse:
+    return StreamResponse(status_update=TaskStatusUpdateEvent("t", "c", TaskStatus(TaskState.WORKING)))
+
+
+def given() -> StreamResponse:
+    return StreamResponse(artifact_update=TaskArtifactUpdateEvent("t", "c", Artifact("a", [Part(text="x")])))
+
+
+def entries(tasks: Tasks, head: Head) -> set[str]:
+    """Return what lies beside a task, in short."""
+    return {entry.partition("#")[0] for entry in tasks.items(head.task_id)}
+
+
+def test_a_webhook_that_comes_with_a_change_is_promoted_and_told_of_it(tasks: Tasks) -> None:
+    head = bringing(tasks)
+    assert (entries(tasks, head), watching(tasks, head)) == ({HEAD, "event", "webhook"}, [])
+
+    configs_of(tasks).promote(head, told=0)
+
+    assert subscription(tasks, head).config == replace(FULL, task_id=head.task_id)
+    assert (subscription(tasks, head).delivered, subscription(tasks, head).generation) == (0, head.write)
+    assert entries(tasks, head) == {HEAD, "event", "config", "configs"}
+
+
+def test_a_writer_promotes_what_came_with_its_own_write(tasks: Tasks) -> None:
+    head = bringing(tasks)
+
+    configs_of(tasks).promote_own(head, told=0)
+
+    assert watching(tasks, head) == ["config-1"]
+
+
+def test_a_writer_whose_write_was_followed_by_another_leaves_it_to_the_relay(tasks: Tasks) -> None:
+    head = bringing(tasks)
+    tasks.store().cancel(head, tasks.clock())
+
+    configs_of(tasks).promote_own(head, told=0)
+    assert watching(tasks, head) == []
+
+    configs_of(tasks).promote(head, told=0)
+    assert watching(tasks, head) == ["config-1"]
+
+
+def test_what_came_with_a_write_that_lost_is_not_promoted_by_its_writer(tasks: Tasks) -> None:
+    head = bringing(tasks)
+    copy = accompanied(head, FULL, Ids()())
+    tasks.store().prepare(None, copy)
+
+    configs_of(tasks).promote_own(copy, told=0)
+
+    assert watching(tasks, head) == []
+
+
+def test_a_webhook_waits_for_a_day_to_be_promoted(tasks: Tasks) -> None:
+    head = bringing(tasks)
+
+    (waiting,) = (item for entry, item in tasks.items(head.task_id).items() if entry.startswith("webhook#"))
+
+    assert int(waiting["expires_at"]["N"]) == (tasks.clock() + DAY) // SECOND
+
+
+def test_a_webhook_is_promoted_once_and_does_not_come_back(tasks: Tasks) -> None:
+    head, configs = bringing(tasks), configs_of(tasks)
+    configs.promote(head, told=0)
+    configs.delete(OWNER, head.task_id, "config-1")
+
+    configs.promote(head, told=0)
+
+    assert watching(tasks, head) == []
+
+
+def test_a_webhook_that_is_deleted_before_the_relay_promotes_it_does_not_come_back(tasks: Tasks) -> None:
+    head, configs = bringing(tasks), configs_of(tasks)
+
+    def overtake() -> None:
+        configs_of(tasks).promote(head, told=0)
+        configs_of(tasks).delete(OWNER, head.task_id, "config-1")
+
+    tasks.before("TransactWriteItems", overtake)
+    configs.promote(head, told=0)
+
+    assert watching(tasks, head) == []
+
+
+def test_a_strangers_webhook_is_not_promoted(tasks: Tasks) -> None:
+    head = bringing(tasks)
+
+    configs_of(tasks).promote(replace(head, owner="key:mallory"), told=0)
+
+    assert watching(tasks, head) == []
+
+
+@pytest.mark.parametrize("operation", ["UpdateItem", "TransactWriteItems"])
+def test_who_dies_while_promoting_leaves_it_to_another(tasks: Tasks, operation: str) -> None:
+    head = bringing(tasks)
+    tasks.before(operation, _die)
+    with pytest.raises(KeyboardInterrupt):
+        configs_of(tasks).promote(head, told=0)
+
+    configs_of(tasks).promote(head, told=0)
+
+    assert watching(tasks, head) == ["config-1"]
+
+
+def test_a_webhook_that_replaces_another_goes_on_where_that_was(tasks: Tasks) -> None:
+    first, configs = bringing(tasks), configs_of(tasks)
+    configs.promote(first, told=0)
+    configs.delivered(subscription(tasks, first), 2)
+    second = bringing(tasks, previous=first)
+
+    configs.promote(second, told=3)
+
+    assert subscription(tasks, second).delivered == 2
+    assert subscription(tasks, second).generation == second.write
+
+
+def test_a_webhook_that_a_copy_has_created_is_told_of_the_change_all_the_same(tasks: Tasks) -> None:
+    head, configs = bringing(tasks), configs_of(tasks)
+    configs.put(replace(head, retention=RETENTION), FULL)
+    assert subscription(tasks, head).delivered == 3
+
+    configs.promote(head, told=0)
+
+    assert subscription(tasks, head).delivered == 0
+    assert len(ids_of(tasks, head)) == 1
+
+
+def test_a_webhook_for_which_there_is_no_room_any_more_is_dropped_and_logged(
+    tasks: Tasks, caplog: pytest.LogCaptureFixture
+) -> None:
+    head, configs = bringing(tasks), configs_of(tasks)
+    for number in range(MAX_CONFIGS):
+        configs.put(replace(head, retention=RETENTION), config(config_id=f"{number}"))
+
+    configs.promote(head, told=0)
+
+    assert sorted(ids_of(tasks, head)) == [f"{number}" for number in range(MAX_CONFIGS)]
+    assert "webhook" not in entries(tasks, head)
+    assert "no room" in caplog.text
+
+
+def test_what_a_lost_write_brought_is_nobodys(tasks: Tasks) -> None:
     head = kept(tasks)
+    lost = accompanied(replace(head, revision=2, outbox=None), FULL, Ids()())
+    tasks.store().prepare(head, lost)
 
-    configs_of(tasks).delivered(OWNER, head.task_id, "config-1", 3)
+    assert watching(tasks, head) == []
 
-    assert list(tasks.items(head.task_id)) == [HEAD]
+
+def test_a_full_task_has_room_for_what_it_has(tasks: Tasks) -> None:
+    head, configs = kept(tasks), configs_of(tasks)
+    configs.put(head, config())
+    for number in range(MAX_CONFIGS - 1):
+        configs.check_room(OWNER, head.task_id, "one more")
+        configs.put(head, config(config_id=f"{number}"))
+
+    for config_id in ("", head.task_id, "0"):
+        configs.check_room(OWNER, head.task_id, config_id)
+    with pytest.raises(UnsupportedOperationError):
+        configs.check_room(OWNER, head.task_id, "one more")
 
 
 # Lists
@@ -242,7 +446,7 @@ def test_one_that_is_switched_off_counts_until_it_is_deleted(tasks: Tasks) -> No
     head, configs = kept(tasks), configs_of(tasks)
     for number in range(MAX_CONFIGS):
         configs.put(head, config(config_id=f"config-{number}"))
-    configs.switch_off(OWNER, head.task_id, "config-1", subscription(tasks, head).generation)
+    configs.switch_off(subscription(tasks, head))
 
     with pytest.raises(UnsupportedOperationError):
         configs.put(head, config(config_id="one more"))
@@ -313,6 +517,44 @@ def test_a_webhook_that_is_created_and_deleted_over_and_over_uses_up_nothing(tas
     assert ids_of(tasks, head) == []
 
 
+@pytest.mark.parametrize("at", [1, 2])
+def test_a_webhook_that_is_created_while_it_is_deleted_keeps_its_place(tasks: Tasks, at: int) -> None:
+    head = kept(tasks)
+    for number in range(MAX_CONFIGS):
+        configs_of(tasks).put(head, config(config_id=f"{number}"))
+
+        def create(config_id: str = f"{number}") -> None:
+            configs_of(tasks).put(head, config(config_id=config_id))
+
+        # Just before the item is deleted, or just before its place is left.
+        tasks.before("DeleteItem" if at == 1 else "UpdateItem", create)
+        configs_of(tasks).delete(OWNER, head.task_id, f"{number}")
+
+    for number in range(MAX_CONFIGS):
+        with suppress(UnsupportedOperationError):
+            configs_of(tasks).put(head, config(config_id=f"more-{number}"))
+    assert len(ids_of(tasks, head)) == MAX_CONFIGS
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_a_webhook_that_is_deleted_while_it_is_created_leaves_no_webhook_without_a_place(tasks: Tasks, at: int) -> None:
+    head = kept(tasks)
+    for number in range(MAX_CONFIGS):
+        configs_of(tasks).put(head, config(config_id=f"{number}"))
+
+        def delete(config_id: str = f"{number}") -> None:
+            configs_of(tasks).delete(OWNER, head.task_id, config_id)
+
+        # Creating what there is: take a place, renew it, put the item.
+        tasks.before("UpdateItem", delete, at=at)
+        configs_of(tasks).put(head, config(config_id=f"{number}"))
+
+    for number in range(MAX_CONFIGS):
+        with suppress(UnsupportedOperationError):
+            configs_of(tasks).put(head, config(config_id=f"more-{number}"))
+    assert len(ids_of(tasks, head)) == MAX_CONFIGS
+
+
 def _die() -> None:
     raise KeyboardInterrupt
 
@@ -330,8 +572,9 @@ def test_another_owner_finds_no_webhook_and_changes_none(tasks: Tasks) -> None:
     assert watching(tasks, head, owner=other) == []
     assert read(tasks, head, owner=other) is None
     configs.delete(other, head.task_id, "config-1")
-    configs.delivered(other, head.task_id, "config-1", 9)
-    assert not configs.switch_off(other, head.task_id, "config-1", subscription(tasks, head).generation)
+    read_by_another = subscription(tasks, head)
+    read_by_another = replace(read_by_another, head=replace(head, owner=other))
+    assert not any(change(configs, read_by_another) for change in CHANGES)
 
     assert tasks.all_items() == before
 
@@ -339,14 +582,35 @@ def test_another_owner_finds_no_webhook_and_changes_none(tasks: Tasks) -> None:
 # How long
 
 
+def expiries(tasks: Tasks, head: Head, prefix: str) -> set[int]:
+    return {
+        int(item["expires_at"]["N"]) for entry, item in tasks.items(head.task_id).items() if entry.startswith(prefix)
+    }
+
+
 def test_a_webhook_is_kept_as_long_as_what_lies_beside_its_task(tasks: Tasks) -> None:
     head = kept(tasks)
 
     configs_of(tasks).put(head, FULL)
-    configs_of(tasks).put(replace(head, retention=0), replace(FULL, id="config-2"))
 
-    expiries = {item["expires_at"]["N"] for entry, item in tasks.items(head.task_id).items() if entry != HEAD}
-    assert expiries == {str(beside_expiry(head))}
+    assert expiries(tasks, head, "config") == {beside_expiry(head)}
+
+
+def test_a_webhook_of_a_finished_task_is_kept_as_long_as_the_task(tasks: Tasks) -> None:
+    head = replace(ended(begun()), retention=RETENTION)
+    tasks.store().prepare(None, head)()
+
+    configs_of(tasks).put(head, FULL)
+
+    assert expiries(tasks, head, "config#") == expiries(tasks, head, HEAD)
+
+
+def test_a_webhook_that_comes_with_a_new_task_is_kept_as_long_as_any(tasks: Tasks) -> None:
+    head = bringing(tasks)
+
+    configs_of(tasks).promote(head, told=0)
+
+    assert expiries(tasks, head, "config") == {beside_expiry(replace(head, retention=RETENTION))}
 
 
 def test_an_expired_webhook_is_gone_before_it_is_deleted(tasks: Tasks) -> None:

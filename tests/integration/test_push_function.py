@@ -75,7 +75,7 @@ def push(pushed: Pushed, monkeypatch: pytest.MonkeyPatch, **environ: str) -> Han
     return load("push", {**given, **environ}, monkeypatch)
 
 
-def event(*messages: Json, tries: int = 1) -> Json:
+def event(*messages: Json, receipts: int = 1) -> Json:
     """Return SQS's event for received messages."""
     return {
         "Records": [
@@ -83,7 +83,7 @@ def event(*messages: Json, tries: int = 1) -> Json:
                 "messageId": message["MessageId"],
                 "receiptHandle": message["ReceiptHandle"],
                 "body": message["Body"],
-                "attributes": {**message["Attributes"], "ApproximateReceiveCount": f"{tries}"},
+                "attributes": {**message["Attributes"], "ApproximateReceiveCount": f"{receipts}"},
                 "messageAttributes": {},
                 "eventSource": "aws:sqs",
                 "eventSourceARN": "arn:aws:sqs:us-east-1:123456789012:push.fifo",
@@ -114,6 +114,14 @@ def received(pushed: Pushed) -> Json:
     return message
 
 
+def tried(pushed: Pushed, message: Json, tries: int) -> Json:
+    """Return a message that a webhook has not taken so often, and receives once more."""
+    pushed.webhooks.answering = lambda _url: 500
+    for _ in range(tries):
+        assert pushed.deliver(message).outcome == "retried"
+    return message
+
+
 def test_an_update_is_delivered_and_its_message_done(
     pushed: Pushed, hook: Hook, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -123,10 +131,11 @@ def test_an_update_is_delivered_and_its_message_done(
 
     assert [body["statusUpdate"]["status"]["state"] for body in hook.bodies] == ["TASK_STATE_INPUT_REQUIRED"]
     (line,) = lines(capsys)
-    assert (line["message"], line["outcome"], line["host"], line["tries"]) == ("delivery", "delivered", "127.0.0.1", 1)
+    assert (line["message"], line["outcome"], line["host"]) == ("delivery", "delivered", "127.0.0.1")
+    assert (line["told"], line["tries"], line["receipts"]) == (1, 1, 1)
 
 
-@pytest.mark.parametrize(("status", "tries"), [(200, 1), (500, 1), (500, 6)])
+@pytest.mark.parametrize(("status", "tries"), [(200, 0), (500, 0), (500, 5)])
 def test_no_line_tells_of_a_url_a_secret_or_what_was_said(
     pushed: Pushed,
     hook: Hook,
@@ -137,7 +146,8 @@ def test_no_line_tells_of_a_url_a_secret_or_what_was_said(
 ) -> None:
     hook.status = status
 
-    push(pushed, monkeypatch, POWERTOOLS_METRICS_DISABLED="")(event(received(pushed), tries=tries), Context())
+    message = tried(pushed, received(pushed), tries)
+    push(pushed, monkeypatch, POWERTOOLS_METRICS_DISABLED="")(event(message), Context())
 
     written = capsys.readouterr()
     for hidden in (WORD, "dale", "over/there", "Which one"):
@@ -148,15 +158,27 @@ def test_a_message_that_is_to_be_tried_again_is_hidden_and_reported(
     pushed: Pushed, hook: Hook, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     hook.status = 500
-    handler, message = push(pushed, monkeypatch), received(pushed)
+    handler, message = push(pushed, monkeypatch), tried(pushed, received(pushed), 2)
     hidden: list[tuple[str, int]] = []
     monkeypatch.setattr(Queue, "hide", lambda _queue, receipt, seconds: hidden.append((receipt, seconds)))
 
-    assert failures(handler(event(message, tries=3), Context())) == [message["MessageId"]]
+    assert failures(handler(event(message, receipts=40), Context())) == [message["MessageId"]]
     assert hidden == [(message["ReceiptHandle"], 300)]
 
     (line,) = lines(capsys)
     assert (line["outcome"], line["reason"], line["tries"]) == ("retried", "the webhook answered 500", 3)
+
+
+def test_what_there_is_no_time_for_is_received_at_once_again(
+    pushed: Pushed, hook: Hook, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    handler, message = push(pushed, monkeypatch), received(pushed)
+
+    assert failures(handler(event(message), Context(11_000))) == [message["MessageId"]]
+
+    assert hook.bodies == []
+    assert lines(capsys)[0]["outcome"] == "continued"
+    assert len(pushed.receive(pushed.push)) == 1
 
 
 def test_a_webhook_that_is_switched_off_is_a_warning_and_a_metric(
@@ -165,7 +187,7 @@ def test_a_webhook_that_is_switched_off_is_a_warning_and_a_metric(
     hook.status = 500
     handler = push(pushed, monkeypatch, POWERTOOLS_METRICS_DISABLED="")
 
-    assert failures(handler(event(received(pushed), tries=6), Context())) == []
+    assert failures(handler(event(tried(pushed, received(pushed), 5)), Context())) == []
 
     written = lines(capsys)
     (line,) = (line for line in written if "_aws" not in line)
@@ -194,28 +216,55 @@ def test_a_host_that_is_not_allowed_is_sent_nothing(
 
 
 @pytest.mark.parametrize("body", ["", "{", "null", "{}", '{"owner": 5}'])
-def test_a_broken_message_is_written_down_left_to_the_queue_and_changes_nothing(
+def test_a_broken_message_is_written_down_and_put_aside_so_that_it_holds_up_nobody(
     pushed: Pushed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], body: str
 ) -> None:
-    message = {**received(pushed), "Body": body}
+    message = {**received(pushed), "Body": body or "-"}
     before = pushed.tasks.all_items()
 
-    assert failures(push(pushed, monkeypatch)(event(message), Context())) == [message["MessageId"]]
+    assert failures(push(pushed, monkeypatch, POWERTOOLS_METRICS_DISABLED="")(event(message), Context())) == []
 
-    (line,) = lines(capsys)
+    written = lines(capsys)
+    (line,) = (line for line in written if "_aws" not in line)
     assert (line["level"], line["message_id"]) == ("ERROR", message["MessageId"])
+    assert metrics(written) == [("Deliveries", "broken")]
+    assert [each["Body"] for each in pushed.receive(pushed.dead_letters)] == [body or "-"]
     assert pushed.tasks.all_items() == before
+
+
+def test_a_broken_message_that_cannot_be_put_aside_now_stays(pushed: Pushed, monkeypatch: pytest.MonkeyPatch) -> None:
+    message = {**received(pushed), "Body": "{"}
+
+    handler = push(pushed, monkeypatch, SQS_ENDPOINT="http://127.0.0.1:9")
+
+    assert failures(handler(event(message), Context())) == [message["MessageId"]]
+
+
+def test_a_fault_is_written_down_counted_and_leaves_the_message(
+    pushed: Pushed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    handler = push(pushed, monkeypatch, TASKS_TABLE="no-such-table", POWERTOOLS_METRICS_DISABLED="")
+    message = received(pushed)
+
+    assert failures(handler(event(message), Context())) == [message["MessageId"]]
+
+    written = lines(capsys)
+    assert [line["level"] for line in written if "_aws" not in line] == ["ERROR", "INFO"]
+    assert metrics(written) == [("Deliveries", "failed")]
 
 
 def test_a_table_that_does_not_answer_leaves_the_message(
     pushed: Pushed, hook: Hook, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     handler, message = push(pushed, monkeypatch, DYNAMODB_ENDPOINT="http://127.0.0.1:9"), received(pushed)
+    hidden: list[tuple[str, int]] = []
+    monkeypatch.setattr(Queue, "hide", lambda _queue, receipt, seconds: hidden.append((receipt, seconds)))
 
     assert failures(handler(event(message), Context())) == [message["MessageId"]]
 
     assert lines(capsys)[0]["outcome"] == "unavailable"
     assert hook.bodies == []
+    assert hidden == [(message["ReceiptHandle"], 15)]
 
 
 def test_what_comes_behind_a_message_that_failed_is_not_touched(

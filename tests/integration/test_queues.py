@@ -56,9 +56,20 @@ def answering(sqs: Any, operation: str, answer: Any) -> None:
 def test_a_message_is_received_as_it_was_sent(sqs: Any) -> None:
     url = standard(sqs)
 
-    Queue(sqs, url).send('{"task_id":"ü"}'.encode())
+    Queue(sqs, url).send('{"task_id":"ü"}')
 
     assert [message["Body"] for message in received(sqs, url)] == ['{"task_id":"ü"}']
+
+
+def test_a_message_may_have_a_group_that_does_not_hold_it_up(sqs: Any) -> None:
+    url = standard(sqs)
+
+    for body in ("one", "two"):
+        Queue(sqs, url).send(body, group="caller")
+    Queue(sqs, url).send("three")
+
+    found = {message["Body"]: message["Attributes"].get("MessageGroupId") for message in received(sqs, url)}
+    assert found == {"one": "caller", "two": "caller", "three": None}
 
 
 @pytest.mark.parametrize(("asked", "sent"), [(-3, 0), (0, 0), (61, 61), (5000, 900)])

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from a2a_lambda import items
 from a2a_lambda.addresses import UnsafeUrlError
@@ -20,6 +21,7 @@ from a2a_lambda.push_configs import TablePushConfigs
 from a2a_lambda.queues import FifoMessage, Queue, sqs_client
 from a2a_lambda.relaying import Relay
 from a2a_lambda.tables import Table
+from a2a_lambda.task import Head
 from tests.integration.tables import RETENTION_DAYS, WINDOW_SECONDS, Tasks
 from tests.schema import check_rpc
 from tests.unit.factories import GENEROUS, VALIDATOR, Ids, Json, Pause, call, new_message_id, send_params
@@ -159,41 +161,57 @@ class Pushed:
             self.relay.pass_on(items.read_outbox(head), self.tasks.clock())
 
     def tell(self, task_id: str, state: str = "WORKING", *, sequence: int) -> None:
-        """Put an update of a task on the queue, for all its webhooks, as the relay does."""
-        event = items.Event(f"TASK_STATE_{state}", self.tasks.clock())
-        outgoing = items.Outgoing(
-            owner="anonymous",
-            task_id=task_id,
-            turn=1,
-            run=1,
-            attend=False,
-            queued=False,
-            deadline=None,
-            events=[(sequence, event)],
-        )
-        self.relay.pass_on(outgoing, self.tasks.clock())
+        """Put a state of a task on the queue, for all its webhooks, as the relay does."""
+        head = self.head(task_id)
+        outbox = items.KeptOutbox(state=f"TASK_STATE_{state}", at=self.tasks.clock())
+        self.relay.pass_on(items.Outgoing(replace(head, push=True, sequence=sequence), outbox), self.tasks.clock())
+
+    def head(self, task_id: str) -> Head:
+        """Return a task."""
+        return items.read_head(self.tasks.items(task_id)[items.HEAD])
 
     def waiting(self, url: str) -> list[Json]:
         """Return the messages of a queue, which nobody else receives from then on."""
         received = self.receive(url)
         return [msgspec.json.decode(message["Body"]) for message in received]
 
-    def deliver_all(self, *, tries: int = 1) -> list[Delivery]:
-        """Deliver what waits, each message as if it had been received so often; those that are retried stay hidden."""
+    def deliver_all(self) -> list[Delivery]:
+        """Deliver what waits; what is tried again later stays hidden, and what goes on is received at once."""
         done: list[Delivery] = []
         while messages := self.receive(self.push, count=1):
             for message in messages:
-                delivery = self.deliver(message, tries=tries)
+                delivery = self.deliver(message)
                 done.append(delivery)
                 if delivery.is_done:
                     self.sqs.delete_message(QueueUrl=self.push, ReceiptHandle=message["ReceiptHandle"])
+                elif delivery.hide_seconds == 0:
+                    self.show(message)
         return done
 
-    def deliver(self, message: Json, *, tries: int = 1) -> Delivery:
+    def show(self, message: Json) -> None:
+        """Have a message received again."""
+        self.sqs.change_message_visibility(
+            QueueUrl=self.push, ReceiptHandle=message["ReceiptHandle"], VisibilityTimeout=0
+        )
+
+    def wear_out(self) -> list[Delivery]:
+        """Deliver what waits as often as it is tried, one message after the other."""
+        done: list[Delivery] = []
+        while messages := self.receive(self.push, count=1):
+            for message in messages:
+                while not (delivery := self.deliver(message)).is_done:
+                    pass
+                done.append(delivery)
+                self.sqs.delete_message(QueueUrl=self.push, ReceiptHandle=message["ReceiptHandle"])
+        return done
+
+    def deliver(
+        self, message: Json, *, receipts: int = 1, seconds_left: Callable[[], float] = lambda: 60.0
+    ) -> Delivery:
         """Deliver a received message."""
         attributes = message["Attributes"]
         fifo = FifoMessage(message["Body"], attributes["MessageGroupId"], attributes["MessageDeduplicationId"])
-        return self.deliverer.deliver(read_notification(message["Body"]), Received(fifo, tries))
+        return self.deliverer.deliver(read_notification(message["Body"]), Received(fifo, receipts), seconds_left)
 
     def receive(self, url: str, *, count: int = 10, hidden_seconds: int = 600) -> list[Json]:
         """Receive messages, with their attributes."""

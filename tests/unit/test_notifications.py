@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from a2a_lambda.model import AuthenticationInfo, TaskPushNotificationConfig, TaskState
 from a2a_lambda.notifications import (
@@ -21,15 +22,19 @@ from tests.unit.factories import NOON
 
 URL: Final = "https://hook.example/updates"
 WORD: Final = "hill"
-STATUS: Final = Notification("key:alice", "task-1", "config-1", 3, state="TASK_STATE_WORKING", at=NOON)
-ARTIFACT: Final = Notification("key:alice", "task-1", "config-1", 4, key="event#1#0")
+STATUS: Final = Notification("key:alice", "task-1", "config-1", "write-1", 3, state="TASK_STATE_WORKING", at=NOON)
+ARTIFACTS: Final = Notification("key:alice", "task-1", "config-1", "write-2", 5, given=2)
+BOTH: Final = replace(STATUS, sequence=9, given=3, said=True)
+
+
+NAMES: Final = '"owner":"o","task_id":"t","config_id":"c","write":"w","sequence":1'
 
 
 def body(notification: Notification) -> str:
     return msgspec.json.encode(notification).decode()
 
 
-@pytest.mark.parametrize("notification", [STATUS, ARTIFACT])
+@pytest.mark.parametrize("notification", [STATUS, ARTIFACTS, BOTH])
 def test_a_message_is_read_as_it_was_written(notification: Notification) -> None:
     assert read_notification(body(notification)) == notification
 
@@ -43,11 +48,15 @@ def test_a_message_is_read_as_it_was_written(notification: Notification) -> None
         "[]",
         "{}",
         '"text"',
-        '{"owner":"o","task_id":"t","config_id":"c","sequence":1}',
-        '{"owner":"o","task_id":"t","config_id":"c","sequence":1,"state":"DONE"}',
-        '{"owner":"o","task_id":"t","config_id":"c","sequence":"1","key":"k"}',
-        '{"owner":"o","task_id":null,"config_id":"c","sequence":1,"key":"k"}',
-        '{"task_id":"t","config_id":"c","sequence":1,"key":"k"}',
+        f"{{{NAMES}}}",
+        f'{{{NAMES},"given":0}}',
+        f'{{{NAMES},"given":-1}}',
+        f'{{{NAMES},"given":-1,"state":"TASK_STATE_WORKING"}}',
+        f'{{{NAMES},"said":true}}',
+        f'{{{NAMES},"state":"DONE"}}',
+        f'{{{NAMES},"given":"1"}}',
+        '{"owner":"o","task_id":null,"config_id":"c","write":"w","sequence":1,"given":1}',
+        '{"task_id":"t","config_id":"c","write":"w","sequence":1,"given":1}',
     ],
 )
 def test_a_message_that_says_nothing_is_refused(broken: str) -> None:
@@ -57,11 +66,19 @@ def test_a_message_that_says_nothing_is_refused(broken: str) -> None:
 
 @pytest.mark.parametrize("state", TaskState)
 def test_a_task_is_finished_with_its_terminal_states_alone(state: TaskState) -> None:
-    assert Notification("o", "t", "c", 1, state=state.value).is_last == (state in TERMINAL)
+    assert replace(BOTH, state=state.value).is_last == (state in TERMINAL)
 
 
-def test_an_artifact_is_not_the_last_update() -> None:
-    assert not ARTIFACT.is_last
+def test_artifacts_are_not_the_last_update() -> None:
+    assert not ARTIFACTS.is_last
+
+
+@pytest.mark.parametrize(
+    ("notification", "first", "kept"),
+    [(STATUS, 3, 0), (replace(STATUS, said=True), 3, 1), (ARTIFACTS, 4, 2), (BOTH, 6, 4)],
+)
+def test_events_are_numbered_and_kept_from_the_first_on(notification: Notification, first: int, kept: int) -> None:
+    assert (notification.first, notification.kept) == (first, kept)
 
 
 def test_a_state_alone_is_told_as_a_stream_response() -> None:
@@ -108,10 +125,13 @@ def test_there_are_six_tries_within_about_an_hour() -> None:
     [
         ("delivered", True),
         ("dropped", True),
+        ("continued", False),
         ("retried", False),
         ("switched-off", True),
         ("dead", True),
         ("unavailable", False),
+        ("failed", False),
+        ("broken", True),
     ],
 )
 def test_a_message_comes_again_only_where_it_is_to_be_tried_again(*, outcome: str, done: bool) -> None:

@@ -7,6 +7,7 @@
     artifacts#000001 …        what each earlier turn that left artifacts did to them
     message#<key>             at which turn a message was taken, while a copy of it may still come
     event#<write>#0 …         what webhooks are told of a change, where it is more than a state
+    webhook#<write>           a webhook that came with a message, until it is one of its task's
     config#<key>              a webhook (`push_configs`)
     configs                   how many webhooks there are (`places`)
     content#<write>#<what>#0… content too large for the item that it belongs to, in pieces
@@ -22,8 +23,9 @@ from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET, Struct
+from msgspec.structs import replace
 
-from a2a_lambda.model import StreamResponse, TaskState
+from a2a_lambda.model import TaskState
 from a2a_lambda.tables import Item, number
 from a2a_lambda.task import MESSAGE_WINDOW, Beside, Content, DirectReply, Head, Outbox
 from a2a_lambda.timestamps import format_timestamp
@@ -40,38 +42,38 @@ RIDE_BYTES: Final = 8 * 1024
 PIECE_BYTES: Final = 300_000
 """The size of a piece of larger content. An item holds 400 KB."""
 
+WEBHOOK_SECONDS: Final = 24 * 3600
+"""How long a webhook waits for the write that it came with to be passed on: as long as the table's stream does."""
+
 CONTENT_OF_A_HEAD: Final = ("messages", "artifacts", "status_message", "request")
 
 
-class Event(Struct, frozen=True, omit_defaults=True):
-    """An update that webhooks are told of, without its content: a state with its time, and where the rest lies."""
-
-    state: str = ""
-    at: int = 0
-    """In milliseconds since the epoch, for a state."""
-    key: str = ""
-    """The entry that holds the StreamResponse as JSON. Without one, it is the state alone."""
-
-
 class KeptOutbox(Struct, frozen=True, omit_defaults=True):
-    """An outbox as it is kept."""
+    """An outbox as it is kept: as small as it can be, however much there is to be told."""
 
     attend: bool = False
-    events: tuple[Event, ...] = ()
+    given: int = 0
+    """How many artifacts webhooks are told of, each a StreamResponse at `event_entry`."""
+    state: str = ""
+    at: int = 0
+    """The state that they are told of then, and its time in milliseconds since the epoch."""
+    said: bool = False
+    """Whether that is a StreamResponse behind the artifacts'. Otherwise it is the state alone."""
+    webhook: bool = False
+    """Whether a webhook came with the change, which is at `webhook_entry`."""
 
 
-class Outgoing(Struct, frozen=True, kw_only=True):
+class Outgoing(Struct, frozen=True):
     """What a change of a task leaves to be passed on."""
 
-    owner: str
-    task_id: str
-    turn: int
-    run: int
-    attend: bool
-    queued: bool
-    deadline: int | None
-    events: list[tuple[int, Event]]
-    """With their sequence numbers."""
+    head: Head
+    """The task after it, without its content."""
+    outbox: KeptOutbox
+
+    @property
+    def count(self) -> int:
+        """How many events webhooks are told of. The last has the head's sequence number."""
+        return self.outbox.given + bool(self.outbox.state) if self.head.push else 0
 
 
 _outboxes: Final = msgspec.json.Decoder(KeptOutbox)
@@ -129,20 +131,27 @@ class Writer:
         self._leave(entry, turn=number(self._head.turn), expires_at=number(expires_at))
 
     def _outbox(self, outbox: Outbox) -> str:
-        """Return an outbox as it is kept; what is said in its events is left beside."""
-        events = [self._event(event, index) for index, event in enumerate(outbox.events)]
-        return msgspec.json.encode(KeptOutbox(outbox.attend, tuple(events))).decode()
-
-    def _event(self, event: StreamResponse, index: int) -> Event:
-        entry = f"event#{self._write}#{index}"
-        if event.status_update is UNSET:
-            self._keep(entry, msgspec.json.encode(event))
-            return Event(key=entry)
-        status = event.status_update.status
-        if status.message is UNSET:
-            return Event(status.state.value, self._head.status_at)
-        self._keep(entry, msgspec.json.encode(event))
-        return Event(status.state.value, self._head.status_at, entry)
+        """Return an outbox as it is kept. What is said in its events is left beside, and the webhook that comes."""
+        events = outbox.events
+        status = events[-1].status_update if events else UNSET
+        kept = KeptOutbox(attend=outbox.attend, given=len(events), webhook=outbox.config is not None)
+        if status is not UNSET:
+            kept = replace(
+                kept,
+                given=len(events) - 1,
+                state=status.status.state.value,
+                at=self._head.status_at,
+                said=status.status.message is not UNSET,
+            )
+        for index, event in enumerate(events[: kept.given + kept.said]):
+            self._keep(event_entry(self._write, index), msgspec.json.encode(event))
+        if outbox.config is not None:
+            self._leave(
+                webhook_entry(self._write),
+                content={"B": msgspec.json.encode(outbox.config)},
+                expires_at=number(self._head.status_at // 1000 + WEBHOOK_SECONDS),
+            )
+        return msgspec.json.encode(kept).decode()
 
     def _keep(self, entry: str, content: Content, **more: Item) -> None:
         self._leave(entry, content=self._place(content, entry), **more)
@@ -196,7 +205,10 @@ def read_begun(item: Item) -> Head | DirectReply:
 
 def read_head(item: Item) -> Head:
     """Return an item as the head that it holds."""
-    contents: dict[str, Any] = {name: read_content(item[name]) for name in CONTENT_OF_A_HEAD if name in item}
+    return _head(item, {name: read_content(item[name]) for name in CONTENT_OF_A_HEAD if name in item})
+
+
+def _head(item: Item, contents: dict[str, Any]) -> Head:
     return Head(
         task_id=item["task_id"]["S"],
         owner=item["owner"]["S"],
@@ -213,6 +225,7 @@ def read_head(item: Item) -> Head:
         deadline=_number(item, "deadline"),
         queued="queued" in item,
         run=_number(item, "run") or 1,
+        waits=_number(item, "waits") or 1,
         push="push" in item,
         sequence=_number(item, "sequence") or 0,
         retention=int(item["retention"]["N"]),
@@ -232,29 +245,16 @@ def read_content(attribute: Item) -> Content:
 
 def canceled_outbox(canceled_at: int) -> str:
     """Return the outbox of a cancellation: whether anybody is to be told is for the relay to see."""
-    event = Event(TaskState.CANCELED.value, canceled_at)
-    return msgspec.json.encode(KeptOutbox(events=(event,))).decode()
+    return msgspec.json.encode(KeptOutbox(state=TaskState.CANCELED.value, at=canceled_at)).decode()
 
 
-def read_outbox(head: Item) -> Outgoing:
+def read_outbox(item: Item) -> Outgoing:
     """Return what the item of a head leaves to be passed on. Its content is not looked at.
 
     Raises:
-        KeyError, ValueError: it is no head with an outbox.
+        KeyError, TypeError, ValueError: it is no head with an outbox.
     """
-    kept = _outboxes.decode(head["outbox"]["S"])
-    events = kept.events if "push" in head else ()
-    first = (_number(head, "sequence") or 0) - len(events) + 1
-    return Outgoing(
-        owner=head["owner"]["S"],
-        task_id=head["task_id"]["S"],
-        turn=int(head["turn"]["N"]),
-        run=_number(head, "run") or 1,
-        attend=kept.attend,
-        queued="queued" in head,
-        deadline=_number(head, "deadline"),
-        events=list(enumerate(events, start=first)),
-    )
+    return Outgoing(_head(item, {"messages": b""}), _outboxes.decode(item["outbox"]["S"]))
 
 
 def key(task_id: str, entry: str) -> Item:
@@ -292,6 +292,16 @@ def note_entry(message_key: str) -> str:
     return f"message#{message_key}"
 
 
+def event_entry(write: str, index: int) -> str:
+    """Return where an event lies, by its place among those of a write."""
+    return f"event#{write}#{index}"
+
+
+def webhook_entry(write: str) -> str:
+    """Return where a webhook lies that came with a write, until it is one of its task's."""
+    return f"webhook#{write}"
+
+
 def piece_entries(beside: Beside) -> list[str]:
     """Return where the pieces of content lie, in their order."""
     return [f"{beside.key}#{index}" for index in range(-(-beside.size // PIECE_BYTES))]
@@ -316,6 +326,8 @@ def _flags(head: Head) -> dict[str, Item]:
         flags["queued"] = {"BOOL": True}
     if head.run > 1:
         flags["run"] = number(head.run)
+    if head.waits > 1:
+        flags["waits"] = number(head.waits)
     if head.push:
         flags["push"] = {"BOOL": True}
         flags["sequence"] = number(head.sequence)

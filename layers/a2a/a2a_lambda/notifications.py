@@ -22,25 +22,42 @@ LAST_SUCCESS: Final = 299
 
 
 class Notification(Struct, frozen=True, omit_defaults=True):
-    """A message of the push queue: which webhook is to be told of which update. No content, and no credentials."""
+    """A message of the push queue: which webhook is to be told of which change. No content, and no credentials.
+
+    A change is some artifacts, a state, or a state after artifacts. Each is an event with a number of its own.
+    """
 
     owner: str
     task_id: str
     config_id: str
+    write: str
+    """The write that made the change, which names where its events lie."""
     sequence: int
-    """The number of the update within its task."""
+    """The number of its last event."""
+    given: int = 0
+    """How many artifacts there are."""
     state: str = ""
     at: int = 0
-    """The state of a status, and its time in milliseconds since the epoch."""
-    key: str = ""
-    """The entry that holds the update, unless it is the state alone."""
+    """The state, and its time in milliseconds since the epoch."""
+    said: bool = False
+    """Whether the event of the state is kept behind the artifacts'. Otherwise it is the state alone."""
 
     def __post_init__(self) -> None:
-        """Refuse an update that is none."""
+        """Refuse a change that is none."""
         if self.state:
             TaskState(self.state)
-        elif not self.key:
-            raise ValueError("a notification needs a state or a key")
+        if self.given < 0 or self.given + bool(self.state) == 0:
+            raise ValueError("a notification needs artifacts or a state")
+
+    @property
+    def first(self) -> int:
+        """The number of its first event."""
+        return self.sequence - self.given - bool(self.state) + 1
+
+    @property
+    def kept(self) -> int:
+        """How many of its events, from the first on, are kept."""
+        return self.given + (self.said and bool(self.state))
 
     @property
     def is_last(self) -> bool:
@@ -51,22 +68,30 @@ class Notification(Struct, frozen=True, omit_defaults=True):
 class Delivery(Struct, frozen=True, kw_only=True):
     """What came of a message of the push queue.
 
-    delivered: the webhook has taken the update. dropped: there was nothing to tell. retried: it did not take it, and
-    the message is hidden until the next try. switched-off: it did not take it for the last time, and is told of
-    nothing more. dead: it had been switched off before. unavailable: the table or the queue did not answer.
+    delivered: the webhook has taken all of the change. dropped: there was nothing to tell. continued: it has taken a
+    part, and there is no time for more; the message comes again at once. retried: it did not take an event, and the
+    message is hidden until the next try. switched-off: it did not take one for the last time, and is told of nothing
+    more. dead: it had been switched off before. unavailable: the table or the queue did not answer. failed: there was
+    a fault. broken: the message cannot be understood.
     """
 
-    outcome: Literal["delivered", "dropped", "retried", "switched-off", "dead", "unavailable"]
+    outcome: Literal[
+        "delivered", "dropped", "continued", "retried", "switched-off", "dead", "unavailable", "failed", "broken"
+    ]
     reason: str = ""
     host: str = ""
     """The webhook's host: of its URL nothing else is told."""
+    told: int = 0
+    """How many events it has taken this time."""
+    tries: int = 0
+    """How often it has been asked to take the event that it was told of last, this time included."""
     hide_seconds: int | None = None
-    """How long the message is hidden until it is received again; None where it is not."""
+    """How long the message is hidden until it is received again; None where that is as long as the queue says."""
 
     @property
     def is_done(self) -> bool:
         """Whether the message has done its work."""
-        return self.outcome not in {"retried", "unavailable"}
+        return self.outcome in {"delivered", "dropped", "switched-off", "dead", "broken"}
 
 
 def read_notification(body: str) -> Notification:
@@ -102,4 +127,4 @@ def is_taken(status: int) -> bool:
 
 def pause_after(tries: int) -> int | None:
     """Return the seconds until the next try, after so many; None where it was the last."""
-    return BACKOFF_SECONDS[max(tries, 1) - 1] if tries < MAX_TRIES else None
+    return BACKOFF_SECONDS[tries - 1] if tries < MAX_TRIES else None

@@ -2,18 +2,25 @@
 
 A metric is a log line too, in CloudWatch's embedded metric format, from which CloudWatch makes it without a call:
 Requests by method and outcome, Tasks by final state, AuthenticationFailures, LimitedRequests, Conflicts, and
-UnlimitedRequests, which are those that passed because the rate could not be looked up. Of the queues: Turns and
-Deliveries by outcome, and SwitchedOffConfigs.
+UnlimitedRequests, which are those that passed because the rate could not be looked up, and FailedRequests, those that
+met a fault of the server. Of the stream and the queues: RelayedChanges, Turns and Deliveries by outcome, and
+SwitchedOffConfigs.
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.metrics import MetricUnit, single_metric
 
-from a2a_lambda.errors import PermissionDeniedError, RateLimitedError, UnauthenticatedError
+from a2a_lambda.errors import (
+    InternalError,
+    PermissionDeniedError,
+    RateLimitedError,
+    UnauthenticatedError,
+    UnavailableError,
+)
 from a2a_lambda.jsonrpc import Answer
 from a2a_lambda.notifications import Delivery, Notification
 from a2a_lambda.tally import Tally
@@ -80,7 +87,7 @@ def turn_metrics(done: Attended, tally: Tally) -> Iterator[Metric]:
 
 
 def report_delivery(
-    logger: Logger, notification: Notification, delivery: Delivery, tally: Tally, *, tries: int, duration_ms: float
+    logger: Logger, notification: Notification, delivery: Delivery, tally: Tally, *, receipts: int, duration_ms: float
 ) -> None:
     """Write down what came of a message of the push queue. What a webhook refuses for good is a warning."""
     log = logger.warning if delivery.outcome == "switched-off" else logger.info
@@ -88,12 +95,15 @@ def report_delivery(
         "delivery",
         caller=notification.owner,
         task_id=notification.task_id,
+        config_id=notification.config_id,
         sequence=notification.sequence,
         state=notification.state,
         outcome=delivery.outcome,
         reason=delivery.reason,
         host=delivery.host,
-        tries=tries,
+        told=delivery.told,
+        tries=delivery.tries,
+        receipts=receipts,
         duration_ms=round(duration_ms, 1),
         dynamodb_calls=tally.calls,
         dynamodb_units=tally.units,
@@ -108,6 +118,12 @@ def delivery_metrics(delivery: Delivery) -> Iterator[Metric]:
         yield "SwitchedOffConfigs", 1, {}
 
 
+def relay_metrics(outcomes: Mapping[str, int]) -> Iterator[Metric]:
+    """Yield the metrics of a batch of changes: how many came to what."""
+    for outcome, count in outcomes.items():
+        yield "RelayedChanges", count, {"outcome": outcome}
+
+
 def metrics(answer: Answer, tally: Tally) -> Iterator[Metric]:
     """Yield the metrics of a request."""
     yield "Requests", 1, {"method": answer.method or "none", "outcome": answer.outcome}
@@ -117,6 +133,8 @@ def metrics(answer: Answer, tally: Tally) -> Iterator[Metric]:
         yield "AuthenticationFailures", 1, {}
     if isinstance(answer.error, RateLimitedError):
         yield "LimitedRequests", 1, {}
+    if isinstance(answer.error, InternalError) and not isinstance(answer.error, UnavailableError):
+        yield "FailedRequests", 1, {}
     if tally.conflicts:
         yield "Conflicts", tally.conflicts, {}
     if tally.unlimited:

@@ -2,18 +2,26 @@
 
     content      the config as JSON, with its secrets
     config_id    its id
-    generation   the write that put this content
+    begun_at     when its task was created: an earlier task with the same id, which is gone, may have left a webhook
+    generation   another one each time that the config is put
     created_at   when it was first created, in milliseconds
     delivered    the number of the newest event that it was told of, or that there was when it was created
+    tried, tries how often this generation was asked to take the event of this number, and did not
     disabled     there, when its deliveries have used up their tries
 
 How many there may be is `places`' business: a config takes a place before it is put, and leaves it when it is deleted.
-A config belongs to one owner, which every call names. It is gone when what lies beside its task expires.
+A config belongs to one owner, which every call names. It is gone when what lies beside its task expires, or with the
+task where that is finished.
+
+A webhook that comes with a message is kept with the write that makes the message count, at `webhook#<write>`, and is
+promoted to a config after it: by the writer, or by the relay where the writer has died. Whoever deletes the one item
+puts the other in the same transaction, so that it is done once, and a config that was deleted does not come back.
 """
 
 import hashlib
+import logging
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -24,8 +32,9 @@ from msgspec.structs import replace
 from a2a_lambda import items
 from a2a_lambda.errors import UnsupportedOperationError
 from a2a_lambda.model import TaskPushNotificationConfig
+from a2a_lambda.outcome import TERMINAL
 from a2a_lambda.places import Places
-from a2a_lambda.tables import Item, RefusedError, Table, number
+from a2a_lambda.tables import CanceledError, Item, RefusedError, Table, number
 from a2a_lambda.task import Beside, Content, Head
 
 PREFIX: Final = "config#"
@@ -33,12 +42,17 @@ REGISTER: Final = "configs"
 
 MAX_CONFIGS: Final = 10
 """Webhooks of a task, those too that are switched off."""
+NO_ROOM: Final = f"A task may have {MAX_CONFIGS} push notification configs"
 
 HASH_CHARACTERS: Final = 22
 """Of SHA-256 in base64, which is 132 bits."""
 
 DAY_SECONDS: Final = 24 * 3600
 
+MISSING: Final = "attribute_not_exists(task_id)"
+SAME_OWNER: Final = "#owner = :owner"
+
+log: Final = logging.getLogger("a2a.push")
 _configs: Final = msgspec.json.Decoder(TaskPushNotificationConfig)
 
 
@@ -53,16 +67,66 @@ class Watcher(Struct, frozen=True):
 
 
 class Subscription(Struct, frozen=True, kw_only=True):
-    """A webhook, its task, and what it is to be told of."""
+    """A webhook and its task."""
 
     config: TaskPushNotificationConfig
     generation: str
     delivered: int
     """The number of the newest event that it was told of."""
+    tried: int
+    tries: int
+    """How often it was asked to take the event of a number, and did not."""
     is_enabled: bool
-    context_id: str
-    update: Content | None
-    """The StreamResponse as JSON, where the event has one kept."""
+    head: Head
+
+    def tries_of(self, number_of_event: int) -> int:
+        """Return how often it was asked to take an event, and did not."""
+        return self.tries if self.tried == number_of_event else 0
+
+
+class _Put:
+    """A config that is put, as one write of its item or as another."""
+
+    def __init__(self, head: Head, config: TaskPushNotificationConfig, *, generation: str, told: int, now: int) -> None:
+        """Args: its task; the number of the newest event that it is not told of; the time in milliseconds."""
+        self.config = replace(config, id=config.id or head.task_id, task_id=head.task_id)
+        self.generation = generation
+        self.key = config_key(head.task_id, self.config.id)
+        self.entry: str = self.key["entry"]["S"]
+        expires_at = items.head_expiry(head, head.status_at) if head.state in TERMINAL else items.beside_expiry(head)
+        self._kept: dict[str, Item] = {
+            "owner": {"S": head.owner},
+            "expires_at": number(expires_at),
+            "begun_at": number(head.created_at),
+            "content": {"B": msgspec.json.encode(self.config)},
+            "config_id": {"S": self.config.id},
+            "generation": {"S": generation},
+        }
+        self._first: dict[str, Item] = {"created_at": number(now), "delivered": number(told)}
+
+    def update(self, *conditions: str) -> dict[str, Any]:
+        """Return the change that puts it, in the place of this task's, which goes on where it was.
+
+        It is refused where an earlier task with this id has left one, which is gone, or a condition does not hold.
+        """
+        standing = " AND ".join([SAME_OWNER, "begun_at = :begun_at", *conditions])
+        assignments = [f"#{name} = :{name}" for name in self._kept]
+        assignments += [f"{name} = if_not_exists({name}, :{name})" for name in self._first]
+        return {
+            "UpdateExpression": f"SET {', '.join(assignments)} REMOVE disabled, tried, tries",
+            "ConditionExpression": f"{MISSING} OR ({standing})",
+            "ExpressionAttributeNames": {f"#{name}": name for name in self._kept},
+            "ExpressionAttributeValues": {f":{name}": value for name, value in {**self._kept, **self._first}.items()},
+        }
+
+    def instead(self) -> dict[str, Any]:
+        """Return the write that puts it, in the place of one of which nothing is kept."""
+        return {
+            "Item": {**self.key, **self._kept, **self._first},
+            "ConditionExpression": f"{MISSING} OR {SAME_OWNER}",
+            "ExpressionAttributeNames": {"#owner": "owner"},
+            "ExpressionAttributeValues": {":owner": self._kept["owner"]},
+        }
 
 
 class TablePushConfigs:
@@ -71,7 +135,7 @@ class TablePushConfigs:
     def __init__(
         self, table: Table, *, clock: Callable[[], int], new_id: Callable[[], str], retention_days: int = 0
     ) -> None:
-        """Args: the retention is that of tasks which are not written yet: who puts none need not give it."""
+        """Args: the retention is that of tasks that are about to be kept: who keeps none need not give it."""
         self._table = table
         self._clock = clock
         self._new_id = new_id
@@ -89,16 +153,64 @@ class TablePushConfigs:
         Raises:
             UnsupportedOperationError: the task has as many webhooks as it may have.
         """
-        kept = replace(config, id=config.id or head.task_id, task_id=head.task_id)
+        put = _Put(head, config, generation=self._new_id(), told=head.sequence, now=self._clock())
+        if not self._places.take(head, put.entry, put.generation, used=self._entries):
+            raise UnsupportedOperationError(NO_ROOM)
+        if not self._change(put.key, **put.update()):
+            write = put.instead()
+            self._table.put(write.pop("Item"), **write)
+        return put.config
+
+    def check_room(self, owner: str, task_id: str, config_id: str) -> None:
+        """Check that a task has room for a webhook with this id.
+
+        Raises:
+            UnsupportedOperationError: it has as many as it may have.
+        """
+        entries = self._entries(owner, task_id)
+        if len(entries) >= MAX_CONFIGS and config_key(task_id, config_id or task_id)["entry"]["S"] not in entries:
+            raise UnsupportedOperationError(NO_ROOM)
+
+    def promote_own(self, head: Head, *, told: int) -> None:
+        """Promote the webhook that came with a head, where that still is as it was written.
+
+        Where it has been changed since, whether this very write or a copy's has counted is for the relay to know.
+        """
+        keys = [items.key(head.task_id, entry) for entry in (items.HEAD, items.webhook_entry(head.write))]
+        found = {item["entry"]["S"]: item for item in self._table.get_together(keys)}
+        if items.HEAD in found and found[items.HEAD]["write"] == {"S": head.write}:
+            self._promote(head, found.get(keys[1]["entry"]["S"]), told)
+
+    def promote(self, head: Head, *, told: int) -> None:
+        """Keep the webhook that came with a head, which counts, as `put` does, unless that was done.
+
+        It is told of what comes after the event of the number that is given. Where others have taken the last place
+        meanwhile, it is dropped.
+        """
+        self._promote(head, self._table.get(items.key(head.task_id, items.webhook_entry(head.write))), told)
+
+    def _promote(self, head: Head, left: Item | None, told: int) -> None:
+        if left is None or left["owner"] != {"S": head.owner}:
+            return
+        key = items.key(head.task_id, items.webhook_entry(head.write))
         lasting = replace(head, retention=head.retention or self._retention)
-        key = config_key(head.task_id, kept.id)
-        is_placed = self._places.take(
-            head.owner, head.task_id, key["entry"]["S"], expires_at=items.beside_expiry(lasting), used=self._entries
-        )
-        if not is_placed:
-            raise UnsupportedOperationError(f"A task may have {MAX_CONFIGS} push notification configs")
-        self._keep(lasting, key, kept)
-        return kept
+        config = _configs.decode(left["content"]["B"])
+        put = _Put(lasting, config, generation=head.write, told=told, now=self._clock())
+        if not self._places.take(lasting, put.entry, put.generation, used=self._entries):
+            log.warning("no room for the webhook of a message", extra={"caller": head.owner, "task_id": head.task_id})
+            self._table.delete(key)
+            return
+        delete = {"Delete": {"Key": key, "ConditionExpression": "attribute_exists(task_id)"}}
+        # Where a copy of the message has created the webhook meanwhile, what it was told of is not what it is to be.
+        update = put.update("delivered <= :delivered")
+        for write in ({"Update": {"Key": put.key, **update}}, {"Put": put.instead()}):
+            try:
+                self._table.write_together(delete, write)
+            except CanceledError as canceled:
+                if 0 in canceled.refused:
+                    return
+            else:
+                return
 
     def get(self, owner: str, task_id: str, config_id: str) -> TaskPushNotificationConfig | None:
         """Return a webhook, also one that is switched off; None where there is none with this id."""
@@ -121,49 +233,54 @@ class TablePushConfigs:
         """Delete a webhook, if it is there."""
         key = config_key(task_id, config_id)
         with suppress(RefusedError):
-            self._table.delete(
+            deleted = self._table.delete(
                 key,
-                ConditionExpression="#owner = :owner",
+                ConditionExpression=SAME_OWNER,
                 ExpressionAttributeNames={"#owner": "owner"},
                 ExpressionAttributeValues={":owner": {"S": owner}},
+                ReturnValues="ALL_OLD",
             )
-        self._places.leave(owner, task_id, key["entry"]["S"])
+            self._places.leave(owner, task_id, key["entry"]["S"], deleted["generation"]["S"])
 
     # For the deliveries
 
     def watchers(self, owner: str, task_id: str) -> list[Watcher]:
-        """Return who is to be told of a task's updates: the webhooks that are not switched off."""
-        found = self._all(owner, task_id, "entry, config_id, generation, disabled")
-        return [
-            Watcher(item["config_id"]["S"], item["entry"]["S"], item["generation"]["S"])
-            for item in found
-            if "disabled" not in item
-        ]
+        """Return who is to be told of a task's updates: its webhooks, those too that are switched off.
 
-    def read(self, owner: str, task_id: str, config_id: str, update_entry: str) -> Subscription | None:
-        """Return a webhook with what it is to be told of, all from one call.
+        What these are not told of is put aside, and can be told when they are created again.
+        """
+        found = self._all(owner, task_id, "entry, config_id, generation")
+        return [Watcher(item["config_id"]["S"], item["entry"]["S"], item["generation"]["S"]) for item in found]
 
-        None where the webhook is gone, or its task, or what lies in that entry ("" for no entry), and where an
-        earlier task with this id has left the webhook.
+    def read(
+        self, owner: str, task_id: str, config_id: str, entries: Sequence[str] = ()
+    ) -> tuple[Subscription, Mapping[str, Content]] | None:
+        """Return a webhook with what it is to be told of, all from one call: what there is of that, by its entry.
+
+        None where the webhook is gone, or its task, and where an earlier task with this id has left the webhook.
         """
         keys = [items.key(task_id, items.HEAD), config_key(task_id, config_id)]
-        if update_entry:
-            keys.append(items.key(task_id, update_entry))
-        together = self._table.get_together(keys)
-        found = {item["entry"]["S"]: item for item in together if self._visible(item, owner)}
-        if len(found) < len(keys):
+        found = self._found(owner, self._table.get_together(keys + [items.key(task_id, entry) for entry in entries]))
+        if not all(key["entry"]["S"] in found for key in keys):
             return None
         item, head = found[keys[1]["entry"]["S"]], items.read_head(found[items.HEAD])
-        if int(item["expires_at"]["N"]) != items.beside_expiry(head):
+        if item["begun_at"] != number(head.created_at):
             return None
-        return Subscription(
+        subscription = Subscription(
             config=_configs.decode(item["content"]["B"]),
             generation=item["generation"]["S"],
             delivered=int(item["delivered"]["N"]),
+            tried=int(item["tried"]["N"]) if "tried" in item else 0,
+            tries=int(item["tries"]["N"]) if "tries" in item else 0,
             is_enabled="disabled" not in item,
-            context_id=head.context_id,
-            update=items.read_content(found[update_entry]["content"]) if update_entry else None,
+            head=head,
         )
+        return subscription, _contents(found, entries)
+
+    def contents(self, owner: str, task_id: str, entries: Sequence[str]) -> Mapping[str, Content]:
+        """Return what a webhook is to be told of, by its entry: what there is of it."""
+        together = self._table.get_all([items.key(task_id, entry) for entry in entries])
+        return _contents(self._found(owner, together), entries)
 
     def whole(self, owner: str, task_id: str, content: Content) -> bytes | None:
         """Return content as bytes, put together from its pieces; None where they are gone."""
@@ -171,70 +288,57 @@ class TablePushConfigs:
             return content
         entries = items.piece_entries(content)
         together = self._table.get_all([items.key(task_id, entry) for entry in entries])
-        pieces: dict[str, bytes] = {
-            item["entry"]["S"]: item["content"]["B"] for item in together if self._visible(item, owner)
-        }
+        pieces: dict[str, bytes] = {entry: item["content"]["B"] for entry, item in self._found(owner, together).items()}
         return b"".join(pieces[entry] for entry in entries) if len(pieces) == len(entries) else None
 
-    def delivered(self, owner: str, task_id: str, config_id: str, sequence: int) -> None:
-        """Remember that a webhook was told of an event, unless it was told of a later one, or is gone."""
-        same_owner, is_newer = "#owner = :owner", "delivered < :sequence"
-        self._change(
-            config_key(task_id, config_id),
-            UpdateExpression="SET delivered = :sequence",
-            ConditionExpression=f"{same_owner} AND {is_newer}",
-            ExpressionAttributeNames={"#owner": "owner"},
-            ExpressionAttributeValues={":owner": {"S": owner}, ":sequence": number(sequence)},
+    # Each of these changes a generation of a webhook, and tells whether there still is that one.
+
+    def delivered(self, config: Subscription, sequence: int) -> bool:
+        """Remember that a webhook was told of an event, unless it was told of a later one."""
+        return self._change_generation(
+            config, "SET delivered = :sequence", "delivered < :sequence", {":sequence": number(sequence)}
         )
 
-    def switch_off(self, owner: str, task_id: str, config_id: str, generation: str) -> bool:
-        """Tell a webhook of nothing more, and return True; False where it was deleted or replaced meanwhile."""
-        same_owner, same_generation = "#owner = :owner", "generation = :generation"
-        return self._change(
-            config_key(task_id, config_id),
-            UpdateExpression="SET disabled = :yes",
-            ConditionExpression=f"{same_owner} AND {same_generation}",
-            ExpressionAttributeNames={"#owner": "owner"},
-            ExpressionAttributeValues={
-                ":owner": {"S": owner},
-                ":generation": {"S": generation},
-                ":yes": {"BOOL": True},
-            },
+    def tried(self, config: Subscription, sequence: int, tries: int) -> bool:
+        """Remember how often a webhook was asked to take an event, and did not."""
+        return self._change_generation(
+            config,
+            "SET tried = :sequence, tries = :tries",
+            "",
+            {":sequence": number(sequence), ":tries": number(tries)},
         )
+
+    def switch_off(self, config: Subscription) -> bool:
+        """Tell a webhook of nothing more."""
+        return self._change_generation(config, "SET disabled = :yes", "", {":yes": {"BOOL": True}})
+
+    def keep_as_long_as_its_task(self, config: Subscription) -> bool:
+        """Have a webhook of a finished task expire with it."""
+        expires_at = number(items.head_expiry(config.head, config.head.status_at))
+        return self._change_generation(config, "SET expires_at = :expires_at", "", {":expires_at": expires_at})
+
+    def remove(self, config: Subscription) -> bool:
+        """Delete a webhook."""
+        owner, key = config.head.owner, _key_of(config)
+        try:
+            self._table.delete(key, **_if_generation(config))
+        except RefusedError:
+            return False
+        self._places.leave(owner, config.head.task_id, key["entry"]["S"], config.generation)
+        return True
 
     # Items
 
-    def _keep(self, head: Head, key: Item, config: TaskPushNotificationConfig) -> None:
-        """Put an item, or change it where it is already this task's.
+    def _change_generation(self, config: Subscription, update: str, condition: str, values: dict[str, Item]) -> bool:
+        arguments = _if_generation(config)
+        if condition:
+            arguments["ConditionExpression"] += f" AND {condition}"
+        arguments["ExpressionAttributeValues"] |= values
+        return self._change(_key_of(config), UpdateExpression=update, **arguments)
 
-        Where an earlier task with this id has left it, which is gone, nothing of it is kept.
-        """
-        missing, same_owner, same_task = "attribute_not_exists(task_id)", "#owner = :owner", "expires_at = :expires_at"
-        kept: dict[str, Item] = {
-            "owner": {"S": head.owner},
-            "expires_at": number(items.beside_expiry(head)),
-            "content": {"B": msgspec.json.encode(config)},
-            "config_id": {"S": config.id},
-            "generation": {"S": self._new_id()},
-        }
-        new: dict[str, Item] = {"created_at": number(self._clock()), "delivered": number(head.sequence)}
-        is_kept = self._change(
-            key,
-            UpdateExpression=(
-                f"SET {', '.join(f'#{name} = :{name}' for name in kept)}, "
-                f"{', '.join(f'{name} = if_not_exists({name}, :{name})' for name in new)} REMOVE disabled"
-            ),
-            ConditionExpression=f"{missing} OR ({same_owner} AND {same_task})",
-            ExpressionAttributeNames={f"#{name}": name for name in kept},
-            ExpressionAttributeValues={f":{name}": value for name, value in {**kept, **new}.items()},
-        )
-        if not is_kept:
-            self._table.put(
-                {**key, **kept, **new},
-                ConditionExpression=f"{missing} OR {same_owner}",
-                ExpressionAttributeNames={"#owner": "owner"},
-                ExpressionAttributeValues={":owner": kept["owner"]},
-            )
+    def _found(self, owner: str, together: Sequence[Item]) -> dict[str, Item]:
+        """Return an owner's items by their entries, without those that have expired."""
+        return {item["entry"]["S"]: item for item in together if self._visible(item, owner)}
 
     def _entries(self, owner: str, task_id: str) -> set[str]:
         return {item["entry"]["S"] for item in self._all(owner, task_id, "entry")}
@@ -279,3 +383,20 @@ def config_key(task_id: str, config_id: str) -> Item:
 def _place(item: Item) -> str:
     """Return a webhook's place among those of its task: by age."""
     return f"{int(item['created_at']['N']):015}#{item['entry']['S']}"
+
+
+def _key_of(config: Subscription) -> Item:
+    return config_key(config.head.task_id, config.config.id)
+
+
+def _if_generation(config: Subscription) -> dict[str, Any]:
+    """Return the condition that a webhook is still the one that was read."""
+    return {
+        "ConditionExpression": f"{SAME_OWNER} AND generation = :generation",
+        "ExpressionAttributeNames": {"#owner": "owner"},
+        "ExpressionAttributeValues": {":owner": {"S": config.head.owner}, ":generation": {"S": config.generation}},
+    }
+
+
+def _contents(found: Mapping[str, Item], entries: Sequence[str]) -> dict[str, Content]:
+    return {entry: items.read_content(found[entry]["content"]) for entry in entries if entry in found}

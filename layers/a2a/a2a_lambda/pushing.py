@@ -5,6 +5,7 @@ the updates is `delivering`'s business.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final, Protocol
 
 import msgspec
@@ -16,7 +17,7 @@ from a2a_lambda.addresses import UnsafeUrlError
 from a2a_lambda.agent import AgentProfile
 from a2a_lambda.calls import Call
 from a2a_lambda.capabilities import check_extensions
-from a2a_lambda.errors import InvalidParamsError, TaskNotFoundError
+from a2a_lambda.errors import InvalidParamsError, TaskNotFoundError, UnavailableError
 from a2a_lambda.model import (
     CreateTaskPushNotificationConfigRequest,
     DeleteTaskPushNotificationConfigRequest,
@@ -28,7 +29,7 @@ from a2a_lambda.model import (
 )
 from a2a_lambda.outcome import TERMINAL
 from a2a_lambda.pages import Place, make_token, read_token
-from a2a_lambda.task import Head
+from a2a_lambda.task import Head, Outbox
 
 DEFAULT_PAGE_SIZE: Final = 50
 
@@ -41,6 +42,19 @@ class PushConfigs(Protocol):
 
         Raises:
             UnsupportedOperationError: the task has as many configs as it may have.
+        """
+
+    def check_room(self, owner: str, task_id: str, config_id: str) -> None:
+        """Check that a task has room for a config with this id.
+
+        Raises:
+            UnsupportedOperationError: it has as many as it may have.
+        """
+
+    def promote_own(self, head: Head, *, told: int) -> None:
+        """Keep the config that came with a head as `put` does, unless that was done, or another write came after it.
+
+        It is told of what comes after the event of the number that is given.
         """
 
     def get(self, owner: str, task_id: str, config_id: str) -> TaskPushNotificationConfig | None:
@@ -118,6 +132,23 @@ class Pushing:
             self._watch(head)
         return _shown(kept)
 
+    def check_room(self, head: Head, config: TaskPushNotificationConfig) -> None:
+        """Check that a task has room for the webhook that a message to it brings.
+
+        Raises:
+            UnsupportedOperationError: the task has as many configs as it may have.
+        """
+        self._configs.check_room(head.owner, head.task_id, config.id)
+
+    def promote(self, head: Head) -> None:
+        """Have the webhook that came with a change which counts be one of its task's, if one came.
+
+        Where the store does not answer, or the task has been changed since, the relay does it.
+        """
+        if head.outbox and head.outbox.config:
+            with suppress(UnavailableError):
+                self._configs.promote_own(head, told=head.sequence - len(head.outbox.events))
+
     def create(self, request: CreateTaskPushNotificationConfigRequest, call: Call) -> TaskPushNotificationConfig:
         """Have a webhook told of a task's updates (§3.1.7). An id that there is already is replaced.
 
@@ -183,6 +214,11 @@ class Pushing:
         head = self._existing(call.owner, task_id)
         tally.current().task_id = task_id
         return head
+
+
+def accompanied(head: Head, config: TaskPushNotificationConfig, write: str) -> Head:
+    """Return a task with the webhook that comes with its change. It counts with the change, which has this id."""
+    return replace(head, write=write, outbox=replace(head.outbox or Outbox(), config=config))
 
 
 def _shown(config: TaskPushNotificationConfig) -> TaskPushNotificationConfig:

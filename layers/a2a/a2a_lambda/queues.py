@@ -1,7 +1,7 @@
 """SQS's calls as this server makes them: whole, in order, and with its errors told apart."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from botocore.config import Config
 from msgspec import Struct
@@ -51,12 +51,15 @@ class Queue:
         self._client = client
         self._url = url
 
-    def send(self, body: str | bytes, *, delay_seconds: int = 0) -> None:
-        """Send a message to a standard queue, to be received after a delay: 900 s at most, what is more is cut."""
-        text = body if isinstance(body, str) else body.decode()
+    def send(self, body: str, *, delay_seconds: int = 0, group: str = "") -> None:
+        """Send a message to a standard queue, to be received after a delay: 900 s at most, what is more is cut.
+
+        Messages of groups that have few there do not wait behind all those of a group that has many (fair queues).
+        """
         delay = _within(delay_seconds, MAX_DELAY_SECONDS)
+        grouped: Any = {"MessageGroupId": group} if group else {}
         with unavailable():
-            self._client.send_message(QueueUrl=self._url, MessageBody=text, DelaySeconds=delay)
+            self._client.send_message(QueueUrl=self._url, MessageBody=body, DelaySeconds=delay, **grouped)
 
     def send_fifo(self, messages: Sequence[FifoMessage]) -> None:
         """Send messages to a FIFO queue, in order.
