@@ -29,6 +29,11 @@ NOT_FILTERED = (
 )
 """The arguments of a query that decide what it reads; the others decide what of that it returns."""
 
+REFUSALS = {"ConditionalCheckFailedException", "TransactionCanceledException"}
+
+TRANSACTION_WRITES = 2
+"""How often each item of a transaction is written: to prepare it, and to commit it."""
+
 STORED_OVERHEAD_BYTES = 100
 """What DynamoDB adds to an item, and to its entry in an index, in storage."""
 
@@ -87,14 +92,15 @@ class Meter:
             return
         usage.calls += 1
         usage.read_units += self._read(model.name, params)
-        refused = parsed.get("Error", {}).get("Code") == "ConditionalCheckFailedException"
+        refused = parsed.get("Error", {}).get("Code") in REFUSALS
+        times = TRANSACTION_WRITES if model.name == "TransactWriteItems" else 1
         for (table, item), old in zip(written(model.name, params), context["items_before"], strict=True):
             if refused:
-                usage.write_units += refused_write_units(old)
+                usage.write_units += times * refused_write_units(old)
                 continue
             new, table_indexes = self._item(table, item), self._table(table).indexes
             entries = [new, *(index.entry(new) for index in table_indexes)]
-            usage.write_units += write_units(old, new, table_indexes)
+            usage.write_units += times * write_units(old, new, table_indexes)
             usage.written_bytes += sum(item_size(each or {}) for each in entries)
 
     def _read(self, operation: str, params: Mapping[str, Any]) -> float:
@@ -150,6 +156,12 @@ def written(operation: str, params: Mapping[str, Any]) -> list[tuple[str, Item]]
                 (table, request["PutRequest"]["Item"] if "PutRequest" in request else request["DeleteRequest"]["Key"])
                 for table, requests in params["RequestItems"].items()
                 for request in requests
+            ]
+        case "TransactWriteItems":
+            return [
+                (write["TableName"], write["Item"] if kind == "Put" else write["Key"])
+                for each in params["TransactItems"]
+                for kind, write in each.items()
             ]
         case "GetItem" | "BatchGetItem" | "Query":
             return []

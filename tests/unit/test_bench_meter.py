@@ -16,13 +16,22 @@ def test_each_request_of_a_batch_is_a_write() -> None:
     assert written("BatchWriteItem", batch) == [("T", KEY | {"a": {"S": "x"}}), ("T", KEY)]
 
 
+def test_each_part_of_a_transaction_is_a_write() -> None:
+    put, delete = {"TableName": "T", "Item": KEY | {"a": {"S": "x"}}}, {"TableName": "U", "Key": KEY}
+
+    assert written("TransactWriteItems", {"TransactItems": [{"Put": put}, {"Delete": delete}]}) == [
+        ("T", put["Item"]),
+        ("U", KEY),
+    ]
+
+
 def test_a_read_writes_nothing() -> None:
     assert written("Query", {"TableName": "T"}) == []
 
 
 def test_an_operation_that_it_cannot_count_is_refused() -> None:
-    with pytest.raises(ValueError, match="TransactWriteItems"):
-        written("TransactWriteItems", {})
+    with pytest.raises(ValueError, match="ExecuteStatement"):
+        written("ExecuteStatement", {})
 
 
 def test_a_query_is_charged_for_what_its_filter_drops() -> None:
