@@ -34,6 +34,7 @@ RINGS: Final = [
         "rates",
         "kms",
         "clients",
+        "parsers",
         "outages",
         "queues",
         "webhooks",
@@ -44,7 +45,7 @@ RINGS: Final = [
     {"bootstrap"},
     {"background"},
 ]
-KNOWING_BOTOCORE: Final = {"tables", "kms", "clients", "outages", "queues", "bootstrap"}
+KNOWING_BOTOCORE: Final = {"tables", "kms", "clients", "parsers", "outages", "queues", "bootstrap"}
 READING_THE_ENVIRONMENT: Final = {"bootstrap", "observation"}
 RULES: Final = sorted(
     module for members in RINGS[: RINGS.index({"operations"}) + 1] for module in members - {"timestamps", "tally"}

@@ -1,4 +1,4 @@
-"""AWS clients that are made fast: botocore's own, with a loader that knows where to look.
+"""AWS clients that are made fast: botocore's own, with a loader that knows where to look, and a fast reader.
 
 To make a client botocore looks through the folders of all its services (over 400), twice, and parses its JSON with
 the standard library. Its loader is a part that may be exchanged, by `Session.register_component`.
@@ -13,11 +13,14 @@ import msgspec
 from botocore.config import Config
 from botocore.loaders import JSONFileLoader, Loader
 
+from a2a_lambda.parsers import FastParsers
+
 
 def client(service: str, endpoint: str, config: Config) -> Any:
     """Return a client of an AWS service; the endpoint is a URL, or "" for the region's own."""
     session = botocore.session.get_session()
     session.register_component("data_loader", ServiceLoader(service))
+    session.register_component("response_parser_factory", FastParsers())
     return session.create_client(service, endpoint_url=endpoint or None, config=config)
 
 
