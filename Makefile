@@ -43,8 +43,8 @@ forget: .venv/run ## Delete a caller's tasks, keys and markers (CALLER=name or O
 redrive: .venv/run ## Put dead letters back into their queues (STACK=)
 	@exec .venv/bin/python -m admin redrive
 
-test: lint .venv-sam/made ## Check everything
-	.venv/bin/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+test: lint .venv-sam/made ## Check everything (THOROUGH=1: and more of each kind, for some minutes more)
+	.venv/bin/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile $(if $(THOROUGH),-m "")
 
 lint: .venv/test ## Check style and types
 	.venv/bin/ruff check .

@@ -146,10 +146,10 @@ def test_a_key_that_is_none_fails(guarded: Command) -> None:
 @pytest.mark.parametrize(
     ("agent", "state", "unseen"),
     [
-        ("Acts", "COMPLETED, 1 artifact", ENDED_AT_ONCE),
+        pytest.param("Acts", "COMPLETED, 1 artifact", ENDED_AT_ONCE, marks=pytest.mark.thorough),
         ("Asks", "INPUT_REQUIRED", set()),
-        ("Refuses", "REJECTED", ENDED_AT_ONCE),
-        ("Fails", "FAILED", ENDED_AT_ONCE),
+        pytest.param("Refuses", "REJECTED", ENDED_AT_ONCE, marks=pytest.mark.thorough),
+        pytest.param("Fails", "FAILED", ENDED_AT_ONCE, marks=pytest.mark.thorough),
         ("Replies", "without a task", ENDED_AT_ONCE),
         ("Waits", "COMPLETED", ENDED_AT_ONCE),
     ],
