@@ -10,11 +10,9 @@ starts: when a worker dies, its message is received again once the run's lease h
     overdue             settles it, and is dropped: a turn that may run again has a message of its own
 """
 
-import logging
 from collections.abc import Callable
 from typing import Final, Literal
 
-import msgspec
 from msgspec import Struct
 
 from a2a_lambda import task
@@ -27,8 +25,6 @@ from a2a_lambda.task import Head
 
 LEASE_MARGIN_SECONDS: Final = 10
 """A lease outlives its function by this, and a message's visibility outlives the lease."""
-
-log: Final = logging.getLogger("a2a.work")
 
 
 class Work(Struct, frozen=True, forbid_unknown_fields=True):
@@ -73,7 +69,6 @@ class Worker:
         while True:
             head = self._store.read(work.owner, work.task_id)
             if head is None or head.deadline is None or (head.turn, head.run) != (work.turn, work.run):
-                log.info("the turn is over or gone", extra=msgspec.to_builtins(work))
                 return Attended("dropped")
             try:
                 return self._take(head, seconds_left)
