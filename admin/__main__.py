@@ -19,7 +19,7 @@ SUBJECTS = {
     "keys": "list the keys",
     "revoke": "revoke the key with the id KEY",
     "forget": "delete all that CALLER, or OWNER, has",
-    "redrive": "put what webhooks and the worker did not take back into the queues",
+    "redrive": "put what webhooks and the worker did not take back into the queues, and pass on what the relay gave up",
 }
 
 

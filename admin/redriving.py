@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from a2a_lambda.queues import FifoMessage, Queue
 from admin.errors import AdminError
+from admin.replaying import replay
 from local.console import say
 
 if TYPE_CHECKING:
@@ -40,10 +41,12 @@ class Moved:
 
 
 def redrive(dead_letters: DeadLetters, *, clock: Callable[[], int]) -> None:
-    """Put all dead letters back that there are at this moment, and say how many.
+    """Put all dead letters back that there are at this moment, and pass on what the relay has given up; say how many.
 
     Those that become dead letters meanwhile stay: a webhook that is still switched off would keep this going.
     """
+    if dead_letters.failures:
+        replay(dead_letters.failures, clock=clock)
     for url in dead_letters.urls:
         moved = _Redrive(dead_letters.client, url, clock()).run()
         say(f"Put back into {_name(moved.source)}: {_count(moved.back)}.")
@@ -102,7 +105,7 @@ class _Redrive:
             self._queue.send_fifo([_again(message) for message in messages])
         for message in messages:
             if not self._url.endswith(".fifo"):
-                self._queue.send(message["Body"])
+                self._queue.send(message["Body"], group=message["Attributes"].get("MessageGroupId", ""))
             self._client.delete_message(QueueUrl=self._url, ReceiptHandle=message["ReceiptHandle"])
             self._moved.back += 1
 

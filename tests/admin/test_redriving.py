@@ -107,6 +107,16 @@ def test_turns_go_back_to_the_workers_queue(sqs: Any, capsys: pytest.CaptureFixt
     assert capsys.readouterr().out == "Put back into Source: 3 messages.\n"
 
 
+def test_a_turn_goes_back_with_its_callers_group(sqs: Any) -> None:
+    source, dead = queues(sqs, "")
+    Queue(sqs, dead).send("{}", group="caller")
+
+    run(sqs, dead)
+
+    (back,) = received(sqs, source)
+    assert back["Attributes"]["MessageGroupId"] == "caller"
+
+
 def test_what_became_a_dead_letter_meanwhile_stays_and_can_be_seen(
     sqs: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -181,6 +191,7 @@ def test_on_this_machine_they_are_beside_the_database(dynamodb: str, monkeypatch
 
     with open_dead_letters(deployment()) as dead_letters:
         assert names(dead_letters) == ["PushDeadLetters.fifo", "WorkDeadLetters"]
+        assert dead_letters.failures
         redrive(dead_letters, clock=lambda: NOW)
 
 
@@ -188,20 +199,30 @@ def test_a_deployed_stack_says_itself_where_they_are(dynamodb: str, monkeypatch:
     create_missing_queues(dynamodb, deployment().queues)
     urls = {name: f"{dynamodb}/123456789012/{queue}" for name, queue in URLS.items()}
     monkeypatch.setenv("AWS_ENDPOINT_URL_SQS", dynamodb)
-    stacks = {"agent": urls, "quiet": {"WorkDeadLettersUrl": urls["WorkDeadLettersUrl"]}, "other": {"EndpointUrl": "x"}}
+    urls["TasksTableName"] = "TasksTable"
+    quiet = {name: url for name, url in urls.items() if not name.startswith("Push")}
+    stacks = {"agent": urls, "quiet": quiet, "other": {"EndpointUrl": "x"}}
     with cloudformation(stacks) as address:
         monkeypatch.setenv("AWS_ENDPOINT_URL_CLOUDFORMATION", address)
         for stack, found in (("agent", ["PushDeadLetters.fifo", "WorkDeadLetters"]), ("quiet", ["WorkDeadLetters"])):
             monkeypatch.setenv("STACK", stack)
             with open_dead_letters(deployment()) as dead_letters:
                 assert names(dead_letters) == found
+                assert dead_letters.failures
+                assert dead_letters.failures.url == urls["RelayFailuresUrl"]
                 redrive(dead_letters, clock=lambda: NOW)
         monkeypatch.setenv("STACK", "other")
-        with pytest.raises(AdminError, match="no output WorkDeadLettersUrl"), open_dead_letters(deployment()):
+        with pytest.raises(AdminError, match="no output RelayFailuresUrl and no"), open_dead_letters(deployment()):
             pass
 
 
-URLS = {"WorkDeadLettersUrl": "WorkDeadLetters", "PushDeadLettersUrl": "PushDeadLetters.fifo"}
+URLS = {
+    "WorkQueueUrl": "WorkQueue",
+    "WorkDeadLettersUrl": "WorkDeadLetters",
+    "RelayFailuresUrl": "RelayFailures",
+    "PushQueueUrl": "PushQueue.fifo",
+    "PushDeadLettersUrl": "PushDeadLetters.fifo",
+}
 
 
 @pytest.mark.parametrize("other", ["DYNAMODB_ENDPOINT", "SQS_ENDPOINT"])

@@ -74,7 +74,11 @@ def test_make_puts_dead_letters_back_also_where_make_run_had_push_on(dynamodb: s
     redriven = run(MAKE, "redrive", f"DYNAMODB_ENDPOINT={dynamodb}")
     assert (redriven.returncode, sorted(redriven.stdout.splitlines())) == (
         0,
-        ["Put back into PushQueue.fifo: 0 messages.", "Put back into WorkQueue: 0 messages."],
+        [
+            "Passed on again: 0 changes that the relay had given up.",
+            "Put back into PushQueue.fifo: 0 messages.",
+            "Put back into WorkQueue: 0 messages.",
+        ],
     )
 
 
