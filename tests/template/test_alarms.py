@@ -17,6 +17,8 @@ DEAD_LETTERS = {"WorkDeadLetters", "PushDeadLetters", "RelayFailures"}
 # The metrics of the functions themselves, and what tells them apart.
 OWN_METRICS = {
     "Requests": {"method", "outcome", "service"},
+    "FailedRequests": {"service"},
+    "RelayedChanges": {"outcome", "service"},
     "Tasks": {"state", "service"},
     "AuthenticationFailures": {"service"},
     "LimitedRequests": {"service"},
@@ -39,9 +41,9 @@ def resources(request: pytest.FixtureRequest) -> Resources:
 
 
 def alarms(resources: Resources) -> dict[tuple[str, str], dict[str, Any]]:
-    """The alarms by what they watch: a metric's name, and the function or queue."""
+    """The alarms by what they watch: a metric's name, and the function, queue or outcome."""
     found = (alarm["Properties"] for alarm in of_type(resources, "AWS::CloudWatch::Alarm").values())
-    return {(alarm["MetricName"], alarm["Dimensions"][0]["Value"]): alarm for alarm in found}
+    return {(alarm["MetricName"], alarm["Dimensions"][-1]["Value"]): alarm for alarm in found}
 
 
 def functions(resources: Resources) -> set[str]:
@@ -58,6 +60,10 @@ def watched(resources: Resources) -> set[tuple[str, str]]:
         *((metric, function) for metric in ("Errors", "Throttles") for function in functions(resources)),
         ("IteratorAge", "RelayFunction"),
         ("ApproximateAgeOfOldestMessage", "WorkQueue.QueueName"),
+        ("FailedRequests", "local"),
+        ("Turns", "failed"),
+        *(("RelayedChanges", outcome) for outcome in ("broken", "failed")),
+        *(("Deliveries", outcome) for outcome in ("broken", "failed") if "PushFunction" in resources),
     }
 
 
@@ -82,9 +88,17 @@ def test_an_idle_server_is_a_healthy_one(resources: Resources) -> None:
 
 def test_a_single_dead_letter_error_or_throttle_is_an_alarm(resources: Resources) -> None:
     for (metric, _), alarm in alarms(resources).items():
-        if metric in {"ApproximateNumberOfMessagesVisible", "Errors", "Throttles"}:
+        if metric in {"ApproximateNumberOfMessagesVisible", "Errors", "Throttles", *OWN_METRICS}:
             assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanOrEqualToThreshold", 1)
             assert alarm["EvaluationPeriods"] == 1
+
+
+def test_a_functions_own_metrics_are_watched_as_they_are_emitted(resources: Resources) -> None:
+    for (metric, _), alarm in alarms(resources).items():
+        if metric in OWN_METRICS:
+            dimensions = {each["Name"]: each["Value"] for each in alarm["Dimensions"]}
+            assert (alarm["Namespace"], dimensions["service"]) == ("a2a", "local")
+            assert set(dimensions) == OWN_METRICS[metric]
 
 
 def test_a_turn_that_waits_longer_than_the_longest_takes_is_an_alarm(

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from a2a_lambda.delivering import MOST_RECEIPTS, POST_SECONDS
 from local.template import queue_arn
 from tests.template.deployments import Resources, deployed, of_type, statements
 
@@ -12,7 +13,7 @@ LONGEST_RETENTION = 14 * 24 * 3600
 LEASE_BEYOND_TIMEOUT = 10
 
 # Each queue's dead letters, and the receipts after which SQS puts a message there.
-DEAD_LETTERS = {"WorkQueue": ("WorkDeadLetters", 5), "PushQueue": ("PushDeadLetters", 10)}
+DEAD_LETTERS = {"WorkQueue": ("WorkDeadLetters", 100), "PushQueue": ("PushDeadLetters", 1000)}
 KEPT_FOR_PEOPLE = {"WorkDeadLetters", "PushDeadLetters", "RelayFailures"}
 # The queue that each function serves, and the parameter that says how many messages at once.
 SERVED = {
@@ -157,6 +158,20 @@ def test_a_message_that_cannot_be_attended_to_is_put_aside(resources: Resources,
         "deadLetterTargetArn": queue_arn(letters),
         "maxReceiveCount": receipts,
     }
+
+
+def test_the_push_function_puts_a_message_aside_before_the_queue_does(resources: Resources) -> None:
+    assert properties(resources, "PushQueue")["RedrivePolicy"]["maxReceiveCount"] > MOST_RECEIPTS
+
+
+def test_a_queued_turns_only_message_outlasts_hours_without_the_table(resources: Resources) -> None:
+    queue = properties(resources, "WorkQueue")
+
+    assert queue["RedrivePolicy"]["maxReceiveCount"] * queue["VisibilityTimeout"] >= 8 * 3600
+
+
+def test_the_push_function_has_time_for_several_slow_webhooks(resources: Resources) -> None:
+    assert properties(resources, "PushFunction")["Timeout"] >= 4 * POST_SECONDS
 
 
 def test_dead_letters_are_kept_as_long_as_sqs_can(resources: Resources) -> None:

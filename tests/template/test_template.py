@@ -46,7 +46,16 @@ RIGHTS: dict[str, list[tuple[str | list[str], str | list[str]]]] = {
     "RelayFunction": [
         (["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"], "TasksTable.StreamArn"),
         ("dynamodb:ListStreams", "TasksTable.Arn/stream/*"),
-        ("dynamodb:Query", "TasksTable.Arn"),
+        (
+            [
+                "dynamodb:GetItem",
+                "dynamodb:PutItem",
+                "dynamodb:UpdateItem",
+                "dynamodb:DeleteItem",
+                "dynamodb:Query",
+            ],
+            "TasksTable.Arn",
+        ),
         ("sqs:SendMessage", [queue_arn(name) for name in ("WorkQueue", "RelayFailures", "PushQueue")]),
     ],
     "WorkerFunction": [
@@ -410,6 +419,7 @@ def test_the_outputs_tell_where_the_agent_is(template: dict[str, Any]) -> None:
         "SigningKeyArn": {"Fn::GetAtt": ["OwnSigningKey", "Arn"]},
         "TasksTableName": {"Ref": "TasksTable"},
         "CallersTableName": {"Ref": "CallersTable"},
+        "WorkQueueUrl": {"Ref": "WorkQueue"},
         "WorkDeadLettersUrl": {"Ref": "WorkDeadLetters"},
         "RelayFailuresUrl": {"Ref": "RelayFailures"},
         "PushQueueUrl": {"Ref": "PushQueue"},
