@@ -72,6 +72,9 @@ def _broken(operation: str, params: Parameters) -> Iterator[str]:
     yield from _broken_items([params.get("Item", {})])
     if operation == "Query":
         yield from _broken_query(params)
+    for write in params.get("TransactItems", []):
+        for arguments in write.values():
+            yield from _broken("Write", arguments)
     if operation in {"BatchGetItem", "BatchWriteItem"}:
         for requests in params["RequestItems"].values():
             yield from _broken_batch(operation, requests)
