@@ -2,7 +2,8 @@
 
 Each flow is carried out once for each step that an instance of a function takes: each call of the store and of a
 queue, each of a webhook's connection, each thing that the agent does. Before that step the instance dies (os._exit),
-and others carry on. With DEATHS=2 also two die, before each two steps, which takes hours.
+and others carry on. With DEATHS=2 also two die, before each two steps, which takes hours. DEATHS_LOG=file keeps the
+logs of the functions.
 """
 
 import os
