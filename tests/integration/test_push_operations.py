@@ -7,9 +7,9 @@ import pytest
 from a2a_lambda import agent as api
 from a2a_lambda.model import AgentExtension
 from a2a_lambda.push_configs import MAX_CONFIGS
-from tests.integration.tables import Tasks
+from tests.integration.tables import Tasks, error
 from tests.integration.webhooks import CONFIG, HOOK, SHOWN, WORD, Pushed, Webhooks
-from tests.unit.factories import DAY, Ids, Json, agent, asking, new_message_id, send_params, yielding
+from tests.unit.factories import DAY, SECOND, Ids, Json, agent, asking, new_message_id, send_params, yielding
 
 UNKNOWN: Final = "00000000-0000-4000-8000-00000000dead"
 CREATE: Final = "CreateTaskPushNotificationConfig"
@@ -279,10 +279,126 @@ def test_a_follow_up_to_a_full_task_brings_no_eleventh_config(pushed: Pushed) ->
         pushed.create(task_id, id=f"{number}")
     params = {**send_params(messageId=new_message_id(), taskId=task_id)}
 
+    before = pushed.tasks.all_items()
+
     refusal = pushed.refusal("SendMessage", {**params, "configuration": {"taskPushNotificationConfig": CONFIG}})
 
     assert refusal["code"] == -32004
+    assert pushed.tasks.all_items() == before
     assert "result" in pushed.ask("SendMessage", params)
+
+
+def with_config(**message: Json) -> Json:
+    return {**send_params(**message), "configuration": {"taskPushNotificationConfig": CONFIG}}
+
+
+def configs(pushed: Pushed, task_id: str) -> list[Json]:
+    """Return what there is of webhooks beside a task: configs, and such as wait for their write."""
+    kinds = ("config#", "webhook#")
+    return [item for entry, item in pushed.tasks.items(task_id).items() if entry.startswith(kinds)]
+
+
+def test_a_message_that_comes_again_changes_nothing_about_its_webhook(tasks: Tasks) -> None:
+    pushed = Pushed(tasks, yielding(api.artifact("done")))
+    params = with_config(messageId=new_message_id())
+    task_id = pushed.result("SendMessage", params)["task"]["id"]
+    pushed.pass_on(task_id)
+    before = [item for item in configs(pushed, task_id) if item["entry"]["S"].startswith("config#")]
+
+    tasks.clock.advance(3 * SECOND)
+    assert pushed.result("SendMessage", params)["task"]["id"] == task_id
+
+    assert [item for item in configs(pushed, task_id) if item["entry"]["S"].startswith("config#")] == before
+    assert [delivery.outcome for delivery in pushed.deliver_all()] == ["delivered"]
+    assert pushed.webhooks.states() == ["COMPLETED"]
+    assert pushed.listed(task_id) == []
+
+
+def test_a_message_that_comes_again_makes_no_room_for_more_webhooks(pushed: Pushed) -> None:
+    params = with_config(messageId=new_message_id())
+    task_id = pushed.result("SendMessage", params)["task"]["id"]
+    for number in range(MAX_CONFIGS - 1):
+        pushed.create(task_id, id=f"{number}")
+
+    pushed.tasks.clock.advance(3 * SECOND)
+    pushed.result("SendMessage", params)
+
+    assert pushed.refusal(CREATE, {**CONFIG, "taskId": task_id, "id": "one more"})["code"] == -32004
+
+
+def test_a_message_that_is_refused_brings_no_config(tasks: Tasks) -> None:
+    pushed = Pushed(tasks, yielding(api.completed()))
+    task_id = pushed.send()
+
+    refusal = pushed.refusal("SendMessage", with_config(messageId=new_message_id(), taskId=task_id))
+
+    assert refusal["code"] == -32004
+    assert configs(pushed, task_id) == []
+
+
+def test_a_follow_up_that_loses_its_task_brings_no_config(pushed: Pushed) -> None:
+    task_id = pushed.send()
+    pushed.tasks.before("PutItem", lambda: pushed.result("CancelTask", {"id": task_id}))
+
+    refusal = pushed.refusal("SendMessage", with_config(messageId=new_message_id(), taskId=task_id))
+
+    assert refusal["code"] == -32004
+    assert [item["entry"]["S"].partition("#")[0] for item in configs(pushed, task_id)] == ["webhook"]
+    pushed.tasks.clock.advance(2 * DAY)
+    pushed.tasks.sweep()
+    assert configs(pushed, task_id) == []
+
+
+@pytest.mark.parametrize("operation", ["BatchGetItem", "UpdateItem", "TransactWriteItems"])
+def test_a_config_whose_writer_could_not_keep_it_is_kept_by_the_relay(pushed: Pushed, operation: str) -> None:
+    pushed.tasks.answer(operation, error("InternalServerError", 500))
+    task_id = pushed.result("SendMessage", with_config(messageId=new_message_id()))["task"]["id"]
+    assert pushed.listed(task_id) == []
+
+    pushed.pass_on(task_id)
+
+    assert len(pushed.listed(task_id)) == 1
+    assert [delivery.outcome for delivery in pushed.deliver_all()] == ["delivered"]
+
+
+def test_a_config_that_was_deleted_does_not_come_back_with_the_relay(pushed: Pushed) -> None:
+    task_id = pushed.result("SendMessage", with_config(messageId=new_message_id()))["task"]["id"]
+    pushed.result(DELETE, {"taskId": task_id, "id": task_id})
+
+    pushed.pass_on(task_id)
+
+    assert pushed.listed(task_id) == []
+    assert pushed.deliver_all() == []
+
+
+def test_a_follow_ups_config_is_told_of_what_that_comes_to_alone(pushed: Pushed) -> None:
+    task_id = pushed.send(config={**CONFIG, "id": "first"})
+
+    pushed.send(to=task_id, config={**CONFIG, "id": "second", "url": "https://second.example"})
+    pushed.deliver_all()
+
+    assert len(pushed.webhooks.states()) == 2
+    assert len(pushed.webhooks.states("https://second.example")) == 1
+
+
+@pytest.mark.parametrize("background", [True, False])
+def test_a_config_can_be_read_as_soon_as_its_message_is_answered(
+    tasks: Tasks,
+    background: bool,  # noqa: FBT001
+) -> None:
+    pushed = Pushed(tasks, agent(lambda _turn: iter([api.input_required("?")]), read_only=False, background=background))
+    params = with_config(messageId=new_message_id())
+    params["configuration"]["returnImmediately"] = background
+    task_id = pushed.result("SendMessage", params)["task"]["id"]
+
+    assert pushed.listed(task_id) == [{**SHOWN, "id": task_id, "taskId": task_id}]
+    assert [item["entry"]["S"].partition("#")[0] for item in configs(pushed, task_id)] == ["config"]
+
+
+def test_a_message_without_a_config_costs_nothing_for_one(tasks: Tasks) -> None:
+    pushed = Pushed(tasks, yielding(api.completed()))
+
+    assert tasks.calls_of(lambda: pushed.result("SendMessage", send_params())) == ["PutItem"]
 
 
 def test_a_required_extension_is_asked_for_after_the_fields(tasks: Tasks) -> None:

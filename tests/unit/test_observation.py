@@ -13,14 +13,16 @@ from aws_lambda_powertools import Logger
 from a2a_lambda import tally
 from a2a_lambda.agent import artifact, completed
 from a2a_lambda.errors import (
+    InternalError,
     PermissionDeniedError,
     ProtocolError,
     RateLimitedError,
     TaskNotFoundError,
     UnauthenticatedError,
+    UnavailableError,
 )
 from a2a_lambda.jsonrpc import Answer
-from a2a_lambda.observation import METRICS_DISABLED, metrics, report
+from a2a_lambda.observation import METRICS_DISABLED, metrics, relay_metrics, report
 from a2a_lambda.tally import Tally
 from tests.unit.factories import Json, rpc, send_params, yielding
 
@@ -54,6 +56,20 @@ def lines(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -
 
 
 # Metrics
+
+
+@pytest.mark.parametrize(
+    ("error", "counted"), [(InternalError(), True), (UnavailableError(), False), (TaskNotFoundError(), False)]
+)
+def test_a_fault_of_the_server_is_counted_by_itself(error: ProtocolError, *, counted: bool) -> None:
+    assert (("FailedRequests", 1, {}) in measured(refused(error))) == counted
+
+
+def test_changes_are_counted_by_what_came_of_them() -> None:
+    assert list(relay_metrics({"ok": 3, "broken": 1})) == [
+        ("RelayedChanges", 3, {"outcome": "ok"}),
+        ("RelayedChanges", 1, {"outcome": "broken"}),
+    ]
 
 
 def test_a_request_is_counted_by_method_and_outcome() -> None:
