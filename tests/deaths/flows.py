@@ -140,8 +140,6 @@ FLOWS: Final[Mapping[str, Flow]] = {
     "acting": Flow("Acting", begin),
     "acting, asks": Flow("Acting", converse),
     "acting, at once": Flow("Acting", begin_at_once),
-    "acting, long": Flow("ActingLong", begin),
-    "acting, replies": Flow("Acting", greet),
     "acting, dies, nobody comes": Flow("Acting", partial(fatal, "half", 1, forsaken), FAILS, insists=False),
     "acting, dies, found by GetTask": Flow(
         "Acting", partial(fatal, "half", 1, partial(forsaken, found_by=get_task)), FAILS, insists=False
@@ -150,26 +148,28 @@ FLOWS: Final[Mapping[str, Flow]] = {
         "Acting", partial(fatal, "half", 1, partial(forsaken, found_by=list_tasks)), FAILS, insists=False
     ),
     "acting, long, dies": Flow("ActingLong", partial(fatal, "half", 1, begin), FAILS),
-    "acting, canceled": Flow("Acting", partial(meanwhile, "half", World.cancel, begin), EITHER_CANCELED),
-    "acting, canceled in the queue": Flow("Acting", partial(behind, begin_at_once, World.cancel), EITHER_CANCELED),
     "acting, long, canceled": Flow("ActingLong", partial(meanwhile, "half", World.cancel, begin), EITHER_CANCELED),
-    "reading": Flow("Reading", begin),
-    "reading, replies": Flow("Reading", greet),
     "reading, asks": Flow("Reading", converse),
-    "reading, at once": Flow("Reading", begin_at_once),
     "reading, long": Flow("ReadingLong", begin),
     "reading, long, always dies": Flow("ReadingLong", partial(fatal, "half", 3, begin_at_once), FAILS),
-    "reading, long, canceled": Flow("ReadingLong", partial(meanwhile, "half", World.cancel, begin), EITHER_CANCELED),
     "acting, at once, watched": Flow("Acting", watched_at_length),
     "acting, canceled, watched": Flow("Acting", partial(meanwhile, "half", World.cancel, watched), EITHER_CANCELED),
     "acting, watched meanwhile": Flow("Acting", partial(meanwhile, "begun", World.configure, begin)),
-    "reading, watched": Flow("Reading", watched),
     "reading, asks, watched": Flow("Reading", watched_converse),
     "reading, webhook refuses": Flow("Reading", refused_for_long),
 }
 """What always is tried."""
 
 MORE_FLOWS: Final[Mapping[str, Flow]] = {
+    "acting, long": Flow("ActingLong", begin),
+    "acting, replies": Flow("Acting", greet),
+    "acting, canceled": Flow("Acting", partial(meanwhile, "half", World.cancel, begin), EITHER_CANCELED),
+    "acting, canceled in the queue": Flow("Acting", partial(behind, begin_at_once, World.cancel), EITHER_CANCELED),
+    "reading": Flow("Reading", begin),
+    "reading, replies": Flow("Reading", greet),
+    "reading, at once": Flow("Reading", begin_at_once),
+    "reading, long, canceled": Flow("ReadingLong", partial(meanwhile, "half", World.cancel, begin), EITHER_CANCELED),
+    "reading, watched": Flow("Reading", watched),
     "acting, long, asks": Flow("ActingLong", converse),
     "acting, nobody comes": Flow("Acting", forsaken, insists=False),
     "reading, long, dies twice": Flow(

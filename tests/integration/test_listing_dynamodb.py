@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 import pytest
+from _pytest.mark import ParameterSet
 from msgspec import UNSET
 from msgspec.structs import replace
 
@@ -22,6 +23,11 @@ from tests.unit.factories import DAY, NOON, OWNER, SECOND, Server, agent, asking
 
 ASKED: Final = (input_required("?"),)
 DONE: Final = (completed(),)
+
+
+def thorough(value: int) -> ParameterSet:
+    """Return a parameter that make test takes with THOROUGH=1 only."""
+    return pytest.param(value, marks=pytest.mark.thorough)
 
 
 def ids(page: ListTasksResponse) -> list[str]:
@@ -63,8 +69,8 @@ def met(pages: Sequence[ListTasksResponse]) -> list[str]:
 # Walks
 
 
-@pytest.mark.parametrize("at_once", [1, 7, 300])
-@pytest.mark.parametrize("size", [7, 50, 100])
+@pytest.mark.parametrize("at_once", [7, thorough(1), thorough(300)])
+@pytest.mark.parametrize("size", [7, 100, thorough(50)])
 def test_a_walk_meets_each_task_once_in_order(tasks: Tasks, size: int, at_once: int) -> None:
     heads = some_tasks(300, at_once=at_once)
     fill(tasks, heads)
@@ -74,7 +80,7 @@ def test_a_walk_meets_each_task_once_in_order(tasks: Tasks, size: int, at_once: 
     assert {page.total_size for page in pages} == {300}
 
 
-@pytest.mark.parametrize("count", [1, 49, 50, 51, 100])
+@pytest.mark.parametrize("count", [50, 51, thorough(1), thorough(49), thorough(100)])
 def test_the_last_page_leads_nowhere(tasks: Tasks, count: int) -> None:
     fill(tasks, some_tasks(count))
     pages = walk(listing(tasks), ListTasksRequest())
@@ -315,7 +321,7 @@ def conversation(tasks: Tasks, turns: int) -> Server:
 
 
 @pytest.mark.parametrize("turns", [1, 2, 5])
-@pytest.mark.parametrize("length", [1, 2, 3, 4, 9, 10, 11, 2**31 - 1])
+@pytest.mark.parametrize("length", [1, 2, 4, 10, 2**31 - 1, thorough(3), thorough(9), thorough(11)])
 def test_listed_histories_are_those_that_are_read_one_by_one(tasks: Tasks, turns: int, length: int) -> None:
     served = conversation(tasks, turns)
 

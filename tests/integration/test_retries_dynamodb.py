@@ -517,3 +517,16 @@ def test_a_copy_that_meets_a_cancel_is_answered_with_it_and_another_message_is_r
     assert served.task(copy, caller=hurried(tasks.clock)) == canceled
     with pytest.raises(UnsupportedOperationError):
         served.task("x", to=made.id)
+
+
+def test_a_copy_of_a_queued_message_is_answered_with_the_task_as_it_is(tasks: Tasks) -> None:
+    served = tasks.serve(asking())
+    sent = message()
+    first = served.task(sent, return_immediately=True)
+    served.work(first.id)
+
+    assert served.task(sent, return_immediately=True).status.state is TaskState.INPUT_REQUIRED
+    more = message("more", message_id="n", task_id=first.id)
+    served.task(more, return_immediately=True)
+    served.work(first.id, turn=2)
+    assert served.task(more, return_immediately=True).status.state is TaskState.INPUT_REQUIRED

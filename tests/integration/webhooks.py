@@ -18,11 +18,11 @@ from a2a_lambda.model import TaskPushNotificationConfig
 from a2a_lambda.notifications import Delivery, read_notification
 from a2a_lambda.operations import Operations
 from a2a_lambda.push_configs import TablePushConfigs
-from a2a_lambda.queues import FifoMessage, Queue, sqs_client
+from a2a_lambda.queues import FifoMessage, Queue
 from a2a_lambda.relaying import Relay
 from a2a_lambda.tables import Table
 from a2a_lambda.task import Head
-from tests.integration.tables import RETENTION_DAYS, WINDOW_SECONDS, Tasks
+from tests.integration.tables import RETENTION_DAYS, WINDOW_SECONDS, Tasks, session
 from tests.schema import check_rpc
 from tests.unit.factories import GENEROUS, VALIDATOR, Ids, Json, Pause, call, new_message_id, send_params
 
@@ -74,7 +74,7 @@ class Pushed:
     tasks: Tasks
     agent: Agent
     webhooks: Webhooks = field(default_factory=Webhooks)
-    sqs: Any = field(default_factory=lambda: sqs_client(""))
+    sqs: Any = field(default_factory=lambda: session().create_client("sqs"))
 
     _numbers: ClassVar = itertools.count(1)
 

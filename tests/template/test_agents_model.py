@@ -37,6 +37,7 @@ def inserted(text: str, before: str, block: str, deeper: str = "") -> str:
     return text[: found.end()] + "".join(lines) + text[found.end() :]
 
 
+@pytest.mark.thorough
 def test_the_template_with_a_model_is_valid(template: Path) -> None:
     finished = sam.run("sam", "validate", "--lint", "--template-file", str(template))
     assert finished.returncode == 0, finished.stdout + finished.stderr
@@ -53,6 +54,7 @@ def test_the_roles_of_the_functions_that_run_agents_may_ask_the_model(template: 
         assert "MODEL_ID" in variables
 
 
+@pytest.mark.thorough
 def test_what_an_agent_brings_along_is_built_into_its_layer(tmp_path: Path) -> None:
     sam.require_python()
     (tmp_path / "template.yaml").write_text((sam.ROOT / "template.yaml").read_text())

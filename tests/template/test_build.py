@@ -12,7 +12,7 @@ ELF_MACHINES = {"x86_64": 62, "arm64": 183}
 LARGEST_DEPLOYMENT = 12 * 1024 * 1024
 
 
-@pytest.fixture(params=sorted(sam.CONFIG_ENVIRONMENTS))
+@pytest.fixture(params=["arm64", pytest.param("x86_64", marks=pytest.mark.thorough)])
 def architecture(request: pytest.FixtureRequest) -> str:
     sam.require_python()
     return str(request.param)

@@ -144,12 +144,7 @@ class DynamoDBTaskStore:
         if current.get("write") == {"S": write}:
             return True
         head = _task(self._visible(current, following.owner))
-        if head is None:
-            return False
-        if following.queued and (head.turn, head.message_key) == (following.turn, following.message_key):
-            # The worker was faster. A copy's write in the place of this one would have come to the same.
-            return head.revision > following.revision
-        if head.turn <= following.turn:
+        if head is None or head.turn <= following.turn:
             return False
         turn = self._table.get(items.key(following.task_id, items.turn_entry(following.turn)))
         return turn is not None and turn["write"] == {"S": write}

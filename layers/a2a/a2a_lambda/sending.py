@@ -111,7 +111,12 @@ class Sending:
         return self._repeat(begun, request, call)
 
     def _is_recent(self, begun: Head | DirectReply | None) -> bool:
-        """Tell whether a copy is answered from what was begun: within the window, or while its turn is open."""
+        """Tell whether a copy is answered from what was begun: within the window, or while its turn is open.
+
+        Without a window the id was new, and what stands under it is this very request's.
+        """
+        if not self._window:
+            return True
         if isinstance(begun, Head) and begun.deadline is not None:
             return True
         return begun is not None and self._world.clock() < begun.created_at + self._window
@@ -151,6 +156,9 @@ class Sending:
             try:
                 return self._take_turn(head, begun, sent, call, folded)
             except ConflictError as conflict:
+                current = conflict.current
+                if isinstance(current, Head) and (current.turn, current.message_key) == (begun.turn, key):
+                    return self._join(current, request, call)
                 if call.seconds_left() < RETRY_MARGIN_SECONDS:
                     raise UnavailableError from conflict
         raise TaskNotFoundError
