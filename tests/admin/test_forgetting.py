@@ -77,6 +77,7 @@ def test_who_has_nothing_loses_nothing(deployed: Deployed) -> None:
     assert deployed.items_of(ALICE) == before
 
 
+@pytest.mark.thorough
 def test_hundreds_of_tasks_go(deployed: Deployed) -> None:
     for number in range(210):
         deployed.database.tasks.put_all(task(ALICE, f"alice-{number}"))

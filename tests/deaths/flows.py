@@ -144,23 +144,23 @@ FLOWS: Final[Mapping[str, Flow]] = {
     "acting, dies, found by GetTask": Flow(
         "Acting", partial(fatal, "half", 1, partial(forsaken, found_by=get_task)), FAILS, insists=False
     ),
-    "acting, dies, found by ListTasks": Flow(
-        "Acting", partial(fatal, "half", 1, partial(forsaken, found_by=list_tasks)), FAILS, insists=False
-    ),
-    "acting, long, dies": Flow("ActingLong", partial(fatal, "half", 1, begin), FAILS),
     "acting, long, canceled": Flow("ActingLong", partial(meanwhile, "half", World.cancel, begin), EITHER_CANCELED),
     "reading, asks": Flow("Reading", converse),
     "reading, long": Flow("ReadingLong", begin),
-    "reading, long, always dies": Flow("ReadingLong", partial(fatal, "half", 3, begin_at_once), FAILS),
     "acting, at once, watched": Flow("Acting", watched_at_length),
-    "acting, canceled, watched": Flow("Acting", partial(meanwhile, "half", World.cancel, watched), EITHER_CANCELED),
-    "acting, watched meanwhile": Flow("Acting", partial(meanwhile, "begun", World.configure, begin)),
-    "reading, asks, watched": Flow("Reading", watched_converse),
     "reading, webhook refuses": Flow("Reading", refused_for_long),
 }
 """What always is tried."""
 
 MORE_FLOWS: Final[Mapping[str, Flow]] = {
+    "acting, dies, found by ListTasks": Flow(
+        "Acting", partial(fatal, "half", 1, partial(forsaken, found_by=list_tasks)), FAILS, insists=False
+    ),
+    "acting, long, dies": Flow("ActingLong", partial(fatal, "half", 1, begin), FAILS),
+    "reading, long, always dies": Flow("ReadingLong", partial(fatal, "half", 3, begin_at_once), FAILS),
+    "acting, canceled, watched": Flow("Acting", partial(meanwhile, "half", World.cancel, watched), EITHER_CANCELED),
+    "acting, watched meanwhile": Flow("Acting", partial(meanwhile, "begun", World.configure, begin)),
+    "reading, asks, watched": Flow("Reading", watched_converse),
     "acting, long": Flow("ActingLong", begin),
     "acting, replies": Flow("Acting", greet),
     "acting, canceled": Flow("Acting", partial(meanwhile, "half", World.cancel, begin), EITHER_CANCELED),
