@@ -1,8 +1,10 @@
 """SendMessage (§3.1.1): a message begins a task, or takes the next turn of one, and is answered from it.
 
-the agent is read-only          it acts on the world
-answered at the end   run ─ commit                    commit ─ run ─ commit
-in the background     commit … the worker runs it     commit … the worker runs it
+    a turn that runs …    of a read-only agent            of one that acts on the world
+    in the request        run ─ commit                    commit ─ run ─ commit
+    in the background     commit … the worker runs it     commit … the worker runs it
+
+A copy of a message is answered from what the message has come to.
 """
 
 from typing import Final
