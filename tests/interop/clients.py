@@ -16,6 +16,7 @@ from a2a.client import A2ACardResolver, AuthInterceptor, Client, ClientCallConte
 from a2a.client.auth import CredentialService
 from a2a.types import a2a_pb2
 from a2a.utils.errors import A2AError
+from google.protobuf.empty_pb2 import Empty
 from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.message import Message
 
@@ -73,11 +74,29 @@ async def _send(client: Client, request: a2a_pb2.SendMessageRequest) -> Message:
     return response
 
 
+async def _delete_config(client: Client, request: a2a_pb2.DeleteTaskPushNotificationConfigRequest) -> Message:
+    await client.delete_task_push_notification_config(request)
+    return Empty()
+
+
 PYTHON_OPERATIONS: Final[Mapping[str, tuple[type[Message], Callable[[Client, Any], Coroutine[Any, Any, Message]]]]] = {
     "SendMessage": (a2a_pb2.SendMessageRequest, _send),
     "GetTask": (a2a_pb2.GetTaskRequest, lambda client, request: client.get_task(request)),
     "ListTasks": (a2a_pb2.ListTasksRequest, lambda client, request: client.list_tasks(request)),
     "CancelTask": (a2a_pb2.CancelTaskRequest, lambda client, request: client.cancel_task(request)),
+    "CreateTaskPushNotificationConfig": (
+        a2a_pb2.TaskPushNotificationConfig,
+        lambda client, request: client.create_task_push_notification_config(request),
+    ),
+    "GetTaskPushNotificationConfig": (
+        a2a_pb2.GetTaskPushNotificationConfigRequest,
+        lambda client, request: client.get_task_push_notification_config(request),
+    ),
+    "ListTaskPushNotificationConfigs": (
+        a2a_pb2.ListTaskPushNotificationConfigsRequest,
+        lambda client, request: client.list_task_push_notification_configs(request),
+    ),
+    "DeleteTaskPushNotificationConfig": (a2a_pb2.DeleteTaskPushNotificationConfigRequest, _delete_config),
 }
 
 

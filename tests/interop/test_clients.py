@@ -1,8 +1,10 @@
 """The official clients, Python's and JavaScript's, take the same walk through a local gateway that is a process.
 
-They use what the card declares: no streaming, no push notifications. What they read is the protocol's.
+They use what the card declares: no streaming, and push notifications to webhooks on this machine. What they read is
+the protocol's.
 """
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,26 +16,38 @@ import pytest
 from a2a.types import a2a_pb2
 
 from tests.interop.clients import CLIENTS, Caller, Connect, RefusedError
-from tests.local.processes import GATEWAY, ROOT, Command
+from tests.local.processes import GATEWAY, ROOT, Command, eventually
+from tests.local.webhooks import Webhooks
 from tests.schema import check_message, read
 
 Json = Any
 
 UNKNOWN_TASK = "00000000-0000-4000-8000-000000000000"
 SHIPPED = "A-1001: Shipped on 2026-09-24. Expected delivery 2026-09-29."
+WORD = "hill"
+"""What a webhook wants to hear, and nobody else may."""
+
+SECRETS = {"token": WORD, "authentication": {"scheme": "Bearer", "credentials": WORD}}
+SHOWN = {"authentication": {"scheme": "Bearer"}}
 
 
 @pytest.fixture(scope="module")
 def gateway() -> Iterator[Command]:
-    with Command(GATEWAY, {"AUTH": "none"}) as running:
+    with Command(GATEWAY, {"AUTH": "none", "PUSH": "on", "PUSH_ALLOW_LOCAL": "on"}) as running:
         yield running.ready()
 
 
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[Command]:
-    """A gateway that asks for API keys."""
+    """A gateway that asks for API keys, and sends nothing to webhooks."""
     with Command(GATEWAY, {"AUTH": "api-key"}) as running:
         yield running.ready()
+
+
+@pytest.fixture(scope="module")
+def hooks() -> Iterator[Webhooks]:
+    with Webhooks() as listening:
+        yield listening
 
 
 @pytest.fixture(scope="module", params=CLIENTS)
@@ -201,6 +215,50 @@ def test_an_address_with_a_slash_at_its_end_works(connect: Connect, gateway: Com
     assert send(client, {"text": "A-1001"})["status"]["state"] == "TASK_STATE_COMPLETED"
 
 
+# Push notifications
+
+
+def configs(client: Caller, task: Json) -> list[Json]:
+    found: list[Json] = client.call("ListTaskPushNotificationConfigs", {"taskId": task["id"]}).get("configs", [])
+    return found
+
+
+def test_a_waiting_tasks_configs_are_created_read_listed_and_deleted(client: Caller) -> None:
+    asked = ask(client)
+    named = {"taskId": asked["id"], "id": "mine"}
+    created = {**named, "url": "http://127.0.0.1/updates"}
+
+    assert client.call("CreateTaskPushNotificationConfig", created | SECRETS) == created | SHOWN
+    assert client.call("GetTaskPushNotificationConfig", named) == created | SHOWN
+    assert configs(client, asked) == [created | SHOWN]
+    assert client.call("DeleteTaskPushNotificationConfig", named) == {}
+    assert configs(client, asked) == []
+
+
+def test_a_webhook_is_told_of_a_turn_that_goes_on_behind_its_answer(client: Caller, hooks: Webhooks) -> None:
+    name = str(uuid4())
+    configuration = {"returnImmediately": True, "taskPushNotificationConfig": {"url": hooks.url(name), **SECRETS}}
+    answer = client.call("SendMessage", message({"text": "A-1001"}) | {"configuration": configuration})
+    task = answer["task"]
+
+    assert task["status"]["state"] == "TASK_STATE_SUBMITTED"
+    assert WORD not in json.dumps(answer)
+    assert eventually(lambda: states(hooks.updates(name))[-1:] == ["TASK_STATE_COMPLETED"])
+    assert eventually(lambda: configs(client, task) == [])
+    updates = hooks.updates(name)
+    for update in updates:
+        check_message(a2a_pb2.StreamResponse, update)
+    assert {each["taskId"] for update in updates for each in update.values()} == {task["id"]}
+    (given,) = (update["artifactUpdate"]["artifact"] for update in updates if "artifactUpdate" in update)
+    assert given["parts"][0]["text"] == SHIPPED
+    assert given["artifactId"] == got(client, task)["artifacts"][0]["artifactId"]
+
+
+def states(updates: list[Json]) -> list[str]:
+    """The states that a webhook was told of."""
+    return [update["statusUpdate"]["status"]["state"] for update in updates if "statusUpdate" in update]
+
+
 # What is refused, as the client's own exceptions
 
 
@@ -214,6 +272,22 @@ def refusal(client: Caller, operation: str, params: Json) -> tuple[str, str]:
 @pytest.mark.parametrize("task_id", [UNKNOWN_TASK, "no-such-task"])
 def test_an_unknown_task_is_not_found(client: Caller, operation: str, task_id: str) -> None:
     assert refusal(client, operation, {"id": task_id}) == ("TaskNotFoundError", "Task not found")
+
+
+def test_an_unknown_push_config_is_not_found(client: Caller) -> None:
+    unknown = {"taskId": ask(client)["id"], "id": "no-such-config"}
+
+    assert refusal(client, "GetTaskPushNotificationConfig", unknown)[0] == "TaskNotFoundError"
+
+
+def test_where_nothing_is_sent_to_webhooks_no_config_is_taken(
+    connect: Connect, guarded: Command, keys: list[str]
+) -> None:
+    client = connect(guarded.gateway, api_key=keys[0])
+    config = {"taskId": ask(client)["id"], "id": "mine", "url": "http://127.0.0.1/updates"}
+
+    name, _ = refusal(client, "CreateTaskPushNotificationConfig", config)
+    assert name == "PushNotificationNotSupportedError"
 
 
 def test_a_message_to_an_unknown_task_is_refused(client: Caller) -> None:

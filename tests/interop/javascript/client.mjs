@@ -5,12 +5,17 @@ import { createInterface } from 'node:readline';
 import {
   AgentCard,
   CancelTaskRequest,
+  DeleteTaskPushNotificationConfigRequest,
+  GetTaskPushNotificationConfigRequest,
   GetTaskRequest,
+  ListTaskPushNotificationConfigsRequest,
+  ListTaskPushNotificationConfigsResponse,
   ListTasksRequest,
   ListTasksResponse,
   Message,
   SendMessageRequest,
   Task,
+  TaskPushNotificationConfig,
 } from '@a2a-js/sdk';
 import {
   ClientFactory,
@@ -30,6 +35,22 @@ const operations = {
   ListTasks: async (client, params) =>
     ListTasksResponse.toJSON(await client.listTasks(ListTasksRequest.fromJSON(params))),
   CancelTask: async (client, params) => Task.toJSON(await client.cancelTask(CancelTaskRequest.fromJSON(params))),
+  CreateTaskPushNotificationConfig: async (client, params) =>
+    TaskPushNotificationConfig.toJSON(
+      await client.createTaskPushNotificationConfig(TaskPushNotificationConfig.fromJSON(params)),
+    ),
+  GetTaskPushNotificationConfig: async (client, params) =>
+    TaskPushNotificationConfig.toJSON(
+      await client.getTaskPushNotificationConfig(GetTaskPushNotificationConfigRequest.fromJSON(params)),
+    ),
+  ListTaskPushNotificationConfigs: async (client, params) =>
+    ListTaskPushNotificationConfigsResponse.toJSON(
+      await client.listTaskPushNotificationConfig(ListTaskPushNotificationConfigsRequest.fromJSON(params)),
+    ),
+  DeleteTaskPushNotificationConfig: async (client, params) => {
+    await client.deleteTaskPushNotificationConfig(DeleteTaskPushNotificationConfigRequest.fromJSON(params));
+    return {};
+  },
 };
 
 function fetchWith(headers, apiKey) {
