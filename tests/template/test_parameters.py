@@ -42,6 +42,9 @@ TEXTS: Final[dict[str, list[str]]] = {
 NEEDS: Final[dict[tuple[str, str], Choice]] = {("Auth", "jwt"): TOKENS}
 """What a value is refused without."""
 
+OF_PUSH: Final = {"PushAllowedHosts", "PushConcurrency", "LogRetentionDays"}
+"""What is tried with Push=on, without which not everything that it decides is deployed."""
+
 # The statements whose resource is not named, by the type of what they are in: effect, actions, resources.
 UNNAMED: Final = {
     # X-Ray has no narrower resource for these two.
@@ -66,8 +69,7 @@ def values(name: str) -> list[str]:
 
 def choices() -> Iterator[Choice]:
     for name in PARAMETERS:
-        # What is of push is not deployed without it.
-        with_it = {"Push": "on"} if name.startswith("Push") and name != "Push" else {}
+        with_it = {"Push": "on"} if name in OF_PUSH else {}
         for value in values(name):
             yield {name: value, **with_it, **NEEDS.get((name, value), {})}
     for auth, push in product(CHECKS, ("off", "on")):
