@@ -314,6 +314,8 @@ class Reference:
                 self._finish(task, done[turn])
                 self._bring(task, sent)
                 return self.present(task, sent.configuration.get("historyLength"))
+            if self._has_taken(task, sent):
+                return self._join(task, sent)
             if self._left(sent.end) < RETRY_MARGIN:
                 raise refused(-32603, "Internal error")
 
