@@ -1,6 +1,6 @@
 """Random steps of several callers and the worker, and every answer compared in full with a reference's.
 
-Each run takes the same steps. `FUZZ_EXAMPLES=10000` takes that many other rows of steps in memory, and a quarter of
+Each run takes the same steps. `FUZZ_EXAMPLES=10000` takes that many other rows of steps in memory, and a fifth of
 that in DynamoDB. A failure is made shorter before it is shown, for five minutes at most.
 """
 
@@ -28,7 +28,7 @@ from tests.integration.tables import RETENTION_DAYS, Tasks, new_client
 from tests.unit.factories import Clock, Ids
 from tests.unit.memory_store import InMemoryTaskStore
 
-EXAMPLES: Final = int(os.environ.get("FUZZ_EXAMPLES", "60"))
+EXAMPLES: Final = int(os.environ.get("FUZZ_EXAMPLES", "50"))
 MORE: Final = [EXAMPLES, pytest.param(10 * EXAMPLES, marks=pytest.mark.thorough)]
 
 stateful = settings(
@@ -406,4 +406,4 @@ def test_in_memory_every_answer_is_the_references(examples: int) -> None:
 @pytest.mark.usefixtures("_aws")
 @pytest.mark.parametrize("examples", MORE)
 def test_in_dynamodb_every_answer_is_the_references(examples: int) -> None:
-    run_state_machine_as_test(CallersOfDynamoDB, settings=settings(stateful, max_examples=-(-examples // 4)))
+    run_state_machine_as_test(CallersOfDynamoDB, settings=settings(stateful, max_examples=-(-examples // 5)))
