@@ -441,6 +441,15 @@ def test_a_copy_of_a_message_whose_turn_is_open_is_no_new_message_however_late()
     assert served.task(sent, return_immediately=True).id != first.id
 
 
+def test_a_first_message_that_comes_again_while_a_later_turn_is_open_is_a_new_one() -> None:
+    served = server(asking(read_only=False))
+    first = served.task(message(message_id="m"))
+    served.clock.advance(QUEUED_MS)
+    served.task("more", to=first.id, return_immediately=True)
+
+    assert served.task(message(message_id="m")).id != first.id
+
+
 def test_a_copy_of_a_follow_up_whose_turn_is_open_is_no_new_message_however_late() -> None:
     served = server(asking(read_only=False))
     task_id = served.task().id

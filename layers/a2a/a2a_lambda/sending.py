@@ -113,13 +113,13 @@ class Sending:
         return self._repeat(begun, request, call)
 
     def _is_recent(self, begun: Head | DirectReply | None) -> bool:
-        """Tell whether a copy is answered from what was begun: within the window, or while its turn is open.
+        """Tell whether a copy is answered from what was begun: within the window, or while the first turn is open.
 
         Without a window the id was new, and what stands under it is this very request's.
         """
         if not self._window:
             return True
-        if isinstance(begun, Head) and begun.deadline is not None:
+        if isinstance(begun, Head) and begun.turn == 1 and begun.deadline is not None:
             return True
         return begun is not None and self._world.clock() < begun.created_at + self._window
 
