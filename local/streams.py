@@ -61,7 +61,7 @@ class StreamReader:
             # The iterator is too old, perhaps. The next one goes by the last record.
             self._iterators.clear()
             raise
-        records: list[dict[str, Any]] = answer["Records"]
+        records: list[dict[str, Any]] = _part(answer, "Records")
         if records:
             self._last[shard] = records[-1]["dynamodb"]["SequenceNumber"]
         if following := answer.get("NextShardIterator"):
@@ -72,18 +72,28 @@ class StreamReader:
         return records
 
     def _open(self) -> None:
-        shards = self._client.describe_stream(StreamArn=self.arn)["StreamDescription"]["Shards"]
+        shards = _part(self._client.describe_stream(StreamArn=self.arn), "StreamDescription")["Shards"]
         unfinished = {shard["ShardId"] for shard in shards} - self._finished
         for shard in shards:
             name = shard["ShardId"]
             if name in unfinished and shard.get("ParentShardId") not in unfinished:
                 answer = self._client.get_shard_iterator(StreamArn=self.arn, ShardId=name, **self._place(name))
-                self._iterators[name] = answer["ShardIterator"]
+                self._iterators[name] = _part(answer, "ShardIterator")
 
     def _place(self, shard: str) -> dict[str, str]:
         if shard in self._last:
             return {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": self._last[shard]}
         return {"ShardIteratorType": self._starts_at}
+
+
+def _part(answer: dict[str, Any], name: str) -> Any:
+    """A part of an answer that every answer has, unless the database ended while it was sent.
+
+    Raises IncompleteReadError.
+    """
+    if name not in answer:
+        raise exceptions.IncompleteReadError(actual_bytes=0, expected_bytes=len(name))
+    return answer[name]
 
 
 class StreamSource:

@@ -124,6 +124,7 @@ def calls(deployed: Deployed) -> range:
     return range(1, deployed.calls_of(lambda: forget(deployed)) + 1)
 
 
+@pytest.mark.thorough
 def test_whenever_it_is_interrupted_another_run_finishes_it(deployed: Deployed) -> None:
     bob = deployed.caller("bob")
     settle(bob)

@@ -138,14 +138,12 @@ EITHER_CANCELED: Final = frozenset({COMPLETED, CANCELED})
 
 FLOWS: Final[Mapping[str, Flow]] = {
     "acting": Flow("Acting", begin),
-    "acting, asks": Flow("Acting", converse),
     "acting, at once": Flow("Acting", begin_at_once),
     "acting, dies, nobody comes": Flow("Acting", partial(fatal, "half", 1, forsaken), FAILS, insists=False),
     "acting, dies, found by GetTask": Flow(
         "Acting", partial(fatal, "half", 1, partial(forsaken, found_by=get_task)), FAILS, insists=False
     ),
     "acting, long, canceled": Flow("ActingLong", partial(meanwhile, "half", World.cancel, begin), EITHER_CANCELED),
-    "reading, asks": Flow("Reading", converse),
     "reading, long": Flow("ReadingLong", begin),
     "acting, at once, watched": Flow("Acting", watched_at_length),
     "reading, webhook refuses": Flow("Reading", refused_for_long),
@@ -153,6 +151,8 @@ FLOWS: Final[Mapping[str, Flow]] = {
 """What always is tried."""
 
 MORE_FLOWS: Final[Mapping[str, Flow]] = {
+    "acting, asks": Flow("Acting", converse),
+    "reading, asks": Flow("Reading", converse),
     "acting, dies, found by ListTasks": Flow(
         "Acting", partial(fatal, "half", 1, partial(forsaken, found_by=list_tasks)), FAILS, insists=False
     ),

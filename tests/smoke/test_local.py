@@ -150,7 +150,7 @@ def test_a_key_that_is_none_fails(guarded: Command) -> None:
         ("Asks", "INPUT_REQUIRED", set()),
         pytest.param("Refuses", "REJECTED", ENDED_AT_ONCE, marks=pytest.mark.thorough),
         pytest.param("Fails", "FAILED", ENDED_AT_ONCE, marks=pytest.mark.thorough),
-        ("Replies", "without a task", ENDED_AT_ONCE),
+        pytest.param("Replies", "without a task", ENDED_AT_ONCE, marks=pytest.mark.thorough),
         ("Waits", "COMPLETED", ENDED_AT_ONCE),
     ],
 )
