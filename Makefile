@@ -44,7 +44,7 @@ redrive: .venv/run ## Put dead letters back into their queues (STACK=)
 	@exec .venv/bin/python -m admin redrive
 
 test: lint .venv-sam/made ## Check everything (THOROUGH=1: and more of each kind, for some minutes more)
-	.venv/bin/python -m pytest --numprocesses 4 --dist loadfile $(if $(THOROUGH),-m "")
+	.venv/bin/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile $(if $(THOROUGH),-m "")
 
 lint: .venv/test ## Check style and types
 	.venv/bin/ruff check .

@@ -28,7 +28,7 @@ from tests.integration.tables import RETENTION_DAYS, Tasks, new_client
 from tests.unit.factories import Clock, Ids
 from tests.unit.memory_store import InMemoryTaskStore
 
-EXAMPLES: Final = int(os.environ.get("FUZZ_EXAMPLES", "50"))
+EXAMPLES: Final = int(os.environ.get("FUZZ_EXAMPLES", "30"))
 MORE: Final = [EXAMPLES, pytest.param(10 * EXAMPLES, marks=pytest.mark.thorough)]
 
 stateful = settings(
