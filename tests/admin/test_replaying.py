@@ -35,9 +35,7 @@ class Stack:
     def __post_init__(self) -> None:
         self.work, self.url = self.create("work"), self.create("failures")
         self.push = self.create("push.fifo")
-        self.configs = TablePushConfigs(
-            Table(self.tasks.client, self.tasks.name), clock=self.tasks.clock, new_id=Ids(), retention_days=30
-        )
+        self.configs = TablePushConfigs(Table(self.tasks.client, self.tasks.name), clock=self.tasks.clock, new_id=Ids())
         relay = Relay(Queue(self.sqs, self.work), Queue(self.sqs, self.push), self.configs)
         self.failures = Failures(self.sqs, self.url, self.streams, relay)
         described = self.tasks.client.describe_table(TableName=self.tasks.name)["Table"]

@@ -24,7 +24,7 @@ from tests.fuzz.scripted import ENDS, SCENES, STEPS
 from tests.fuzz.served import WINDOW_SECONDS, Served
 from tests.fuzz.steps import NOBODY, SELF, Ask, Attend, Step
 from tests.fuzz.words import INTERRUPTED
-from tests.integration.tables import RETENTION_DAYS, Tasks, new_client
+from tests.integration.tables import Tasks, new_client
 from tests.unit.factories import Clock, Ids
 from tests.unit.memory_store import InMemoryTaskStore
 
@@ -335,9 +335,7 @@ class CallersOfDynamoDB(Callers):
 
     def serve(self, *, read_only: bool, background: bool) -> Served:
         self.table = Tasks(new_client(), self.clock)
-        configs = TablePushConfigs(
-            Table(self.table.client, self.table.name), clock=self.clock, new_id=Ids(), retention_days=RETENTION_DAYS
-        )
+        configs = TablePushConfigs(Table(self.table.client, self.table.name), clock=self.clock, new_id=Ids())
         return Served(self.table.store(), self.clock, read_only=read_only, background=background, configs=configs)
 
     def together(self, step: Step, meanwhile: list[Step] | None = None) -> None:

@@ -37,9 +37,7 @@ FULL: Final = TaskPushNotificationConfig(
 
 
 def configs_of(tasks: Tasks) -> TablePushConfigs:
-    return TablePushConfigs(
-        Table(tasks.client, tasks.name), clock=tasks.clock, new_id=Ids(), retention_days=RETENTION_DAYS
-    )
+    return TablePushConfigs(Table(tasks.client, tasks.name), clock=tasks.clock, new_id=Ids())
 
 
 def kept(tasks: Tasks) -> Head:
@@ -461,9 +459,7 @@ def test_of_many_that_come_at_once_ten_remain(dynamodb: str) -> None:
     head = kept(tasks)
 
     def put(number: int) -> bool:
-        configs = TablePushConfigs(
-            Table(new_client(dynamodb), tasks.name), clock=tasks.clock, new_id=Ids(), retention_days=RETENTION_DAYS
-        )
+        configs = TablePushConfigs(Table(new_client(dynamodb), tasks.name), clock=tasks.clock, new_id=Ids())
         try:
             configs.put(head, config(config_id=f"config-{number}"))
         except UnsupportedOperationError:
@@ -608,7 +604,7 @@ def test_a_webhook_of_a_finished_task_is_kept_as_long_as_the_task(tasks: Tasks) 
 def test_a_webhook_that_comes_with_a_new_task_is_kept_as_long_as_any(tasks: Tasks) -> None:
     head = bringing(tasks)
 
-    configs_of(tasks).promote(head, told=0)
+    configs_of(tasks).promote_own(head, told=0)
 
     assert expiries(tasks, head, "config") == {beside_expiry(replace(head, retention=RETENTION))}
 

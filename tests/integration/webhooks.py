@@ -22,7 +22,7 @@ from a2a_lambda.queues import FifoMessage, Queue
 from a2a_lambda.relaying import Relay
 from a2a_lambda.tables import Table
 from a2a_lambda.task import Head
-from tests.integration.tables import RETENTION_DAYS, WINDOW_SECONDS, Tasks, session
+from tests.integration.tables import WINDOW_SECONDS, Tasks, session
 from tests.schema import check_rpc
 from tests.unit.factories import GENEROUS, VALIDATOR, Ids, Json, Pause, call, new_message_id, send_params
 
@@ -89,7 +89,6 @@ class Pushed:
             Table(self.tasks.client, self.tasks.name),
             clock=self.tasks.clock,
             new_id=Ids(),
-            retention_days=RETENTION_DAYS,
         )
         self.relay = Relay(Queue(self.sqs, self.work), Queue(self.sqs, self.push), self.configs)
         self.deliverer = Deliverer(self.configs, self.webhooks, Queue(self.sqs, self.dead_letters))

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 
 from a2a_lambda import settings, timestamps
-from a2a_lambda.addresses import Policy
-from a2a_lambda.bootstrap import dynamodb_client, new_id, task_limits, task_store, world
+from a2a_lambda.bootstrap import dynamodb_client, new_id, task_limits, task_store, webhook_policy, world
 from a2a_lambda.delivering import Deliverer
 from a2a_lambda.ledger import Ledger
 from a2a_lambda.loading import load_agent
@@ -62,12 +61,10 @@ def deliverer(environ: Mapping[str, str]) -> tuple[Deliverer, Queue]:
     configured = settings.load(PushSettings, environ)
     table = Table(dynamodb_client(configured.dynamodb_endpoint), configured.tasks_table)
     client = sqs_client(configured.sqs_endpoint)
-    hosts = tuple(filter(None, configured.push_allowed_hosts.split(",")))
-    policy = Policy(allow_local=configured.push_allow_local == "on", allowed_hosts=hosts)
     return (
         Deliverer(
             TablePushConfigs(table, clock=timestamps.now, new_id=new_id),
-            Webhooks(policy),
+            Webhooks(webhook_policy(configured)),
             Queue(client, configured.push_dead_letters),
         ),
         Queue(client, configured.push_queue),

@@ -33,8 +33,9 @@ from a2a_lambda.tables import Table
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
+    from a2a_lambda.addresses import Policy
     from a2a_lambda.pushing import PushConfigs, Webhooks
-    from a2a_lambda.settings import WorkerSettings
+    from a2a_lambda.settings import PushSettings, WorkerSettings
 
 # Three tries of at most four seconds leave an agent most of API Gateway's thirty. What is sent is our own.
 CLIENT_CONFIG = Config(
@@ -141,6 +142,14 @@ def task_limits(configured: "RpcSettings | WorkerSettings") -> task.Limits:
     )
 
 
+def webhook_policy(configured: "RpcSettings | PushSettings") -> "Policy":
+    """Return where webhooks may be."""
+    from a2a_lambda.addresses import Policy  # noqa: PLC0415 - for those alone that have webhooks
+
+    hosts = tuple(filter(None, configured.push_allowed_hosts.split(",")))
+    return Policy(allow_local=configured.push_allow_local == "on", allowed_hosts=hosts)
+
+
 def world() -> World:
     """Return the world as it is."""
     return World(clock=timestamps.now, new_id=new_id, pause=time.sleep, later=later)
@@ -169,14 +178,11 @@ def _authenticator(configured: RpcSettings, callers: Table, clock: Callable[[], 
 
 def _push(configured: RpcSettings, tasks: Table) -> "tuple[PushConfigs, Webhooks]":
     """Return where push notification configs are kept, and what knows where notifications may be sent."""
-    from a2a_lambda.addresses import Policy  # noqa: PLC0415 - for those alone that want it
-    from a2a_lambda.push_configs import TablePushConfigs  # noqa: PLC0415 - the same
+    from a2a_lambda.push_configs import TablePushConfigs  # noqa: PLC0415 - for those alone that want it
     from a2a_lambda.webhooks import Webhooks  # noqa: PLC0415 - the same
 
-    hosts = tuple(configured.push_allowed_hosts.split(",")) if configured.push_allowed_hosts else ()
-    policy = Policy(allow_local=configured.push_allow_local == "on", allowed_hosts=hosts)
-    configs = TablePushConfigs(tasks, retention_days=configured.retention_days, clock=timestamps.now, new_id=new_id)
-    return configs, Webhooks(policy, seconds=LOOKUP_SECONDS)
+    configs = TablePushConfigs(tasks, clock=timestamps.now, new_id=new_id)
+    return configs, Webhooks(webhook_policy(configured), seconds=LOOKUP_SECONDS)
 
 
 def _limiter(configured: RpcSettings, callers: Table, clock: Callable[[], int]) -> Limiter | None:

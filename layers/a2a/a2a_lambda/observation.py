@@ -9,7 +9,7 @@ SwitchedOffConfigs.
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from typing import Any, Final
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.metrics import MetricUnit, single_metric
@@ -42,9 +42,7 @@ def report(logger: Logger, answer: Answer, tally: Tally, *, duration_ms: float, 
         task_id=tally.task_id,
         outcome=answer.outcome,
         status=answer.status,
-        duration_ms=round(duration_ms, 1),
-        dynamodb_calls=tally.calls,
-        dynamodb_units=tally.units,
+        **_spent(tally, duration_ms),
         correlation_id=correlation_id,
     )
     emit(metrics(answer, tally))
@@ -70,9 +68,7 @@ def report_turn(logger: Logger, work: Work, done: Attended, tally: Tally, *, dur
         run=work.run,
         outcome=done.outcome,
         state=done.state,
-        duration_ms=round(duration_ms, 1),
-        dynamodb_calls=tally.calls,
-        dynamodb_units=tally.units,
+        **_spent(tally, duration_ms),
     )
     emit(turn_metrics(done, tally))
 
@@ -104,9 +100,7 @@ def report_delivery(
         told=delivery.told,
         tries=delivery.tries,
         receipts=receipts,
-        duration_ms=round(duration_ms, 1),
-        dynamodb_calls=tally.calls,
-        dynamodb_units=tally.units,
+        **_spent(tally, duration_ms),
     )
     emit(delivery_metrics(delivery))
 
@@ -122,6 +116,15 @@ def relay_metrics(outcomes: Mapping[str, int]) -> Iterator[Metric]:
     """Yield the metrics of a batch of changes: how many came to what."""
     for outcome, count in outcomes.items():
         yield "RelayedChanges", count, {"outcome": outcome}
+
+
+def _spent(tally: Tally, duration_ms: float) -> dict[str, Any]:
+    """Return what a request or a message took, as its line tells of it."""
+    return {
+        "duration_ms": round(duration_ms, 1),
+        "dynamodb_calls": tally.calls,
+        "dynamodb_units": tally.units,
+    }
 
 
 def metrics(answer: Answer, tally: Tally) -> Iterator[Metric]:

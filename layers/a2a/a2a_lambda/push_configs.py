@@ -47,8 +47,6 @@ NO_ROOM: Final = f"A task may have {MAX_CONFIGS} push notification configs"
 HASH_CHARACTERS: Final = 22
 """Of SHA-256 in base64, which is 132 bits."""
 
-DAY_SECONDS: Final = 24 * 3600
-
 MISSING: Final = "attribute_not_exists(task_id)"
 SAME_OWNER: Final = "#owner = :owner"
 
@@ -132,14 +130,11 @@ class _Put:
 class TablePushConfigs:
     """The webhooks in the tasks table. Every call may raise UnavailableError."""
 
-    def __init__(
-        self, table: Table, *, clock: Callable[[], int], new_id: Callable[[], str], retention_days: int = 0
-    ) -> None:
-        """Args: the retention is that of tasks that are about to be kept: who keeps none need not give it."""
+    def __init__(self, table: Table, *, clock: Callable[[], int], new_id: Callable[[], str]) -> None:
+        """Args: the tasks table; the time in milliseconds since the epoch; ids never given before."""
         self._table = table
         self._clock = clock
         self._new_id = new_id
-        self._retention = retention_days * DAY_SECONDS
         self._places = Places(table, REGISTER, most=MAX_CONFIGS, clock=clock)
 
     # For the operations
@@ -179,7 +174,7 @@ class TablePushConfigs:
         keys = [items.key(head.task_id, entry) for entry in (items.HEAD, items.webhook_entry(head.write))]
         found = {item["entry"]["S"]: item for item in self._table.get_together(keys)}
         if items.HEAD in found and found[items.HEAD]["write"] == {"S": head.write}:
-            self._promote(head, found.get(keys[1]["entry"]["S"]), told)
+            self._promote(items.read_head(found[items.HEAD]), found.get(keys[1]["entry"]["S"]), told)
 
     def promote(self, head: Head, *, told: int) -> None:
         """Keep the webhook that came with a head, which counts, as `put` does, unless that was done.
@@ -193,10 +188,9 @@ class TablePushConfigs:
         if left is None or left["owner"] != {"S": head.owner}:
             return
         key = items.key(head.task_id, items.webhook_entry(head.write))
-        lasting = replace(head, retention=head.retention or self._retention)
         config = _configs.decode(left["content"]["B"])
-        put = _Put(lasting, config, generation=head.write, told=told, now=self._clock())
-        if not self._places.take(lasting, put.entry, put.generation, used=self._entries):
+        put = _Put(head, config, generation=head.write, told=told, now=self._clock())
+        if not self._places.take(head, put.entry, put.generation, used=self._entries):
             log.warning("no room for the webhook of a message", extra={"caller": head.owner, "task_id": head.task_id})
             self._table.delete(key)
             return

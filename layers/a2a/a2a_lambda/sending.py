@@ -77,11 +77,10 @@ class Sending:
         """Begin a task, or answer from what this very message has come to already."""
         key = message_key(request.message)
         context_id = request.message.context_id or self._world.new_id()
-        outcome: Outcome | None = None
+        folded: dict[int, Outcome] = {}
 
         def take(task_id: str) -> SendMessageResponse:
             """Take the first turn under an id. What a read-only agent made of it serves under another as well."""
-            nonlocal outcome
             sent = replace(request, message=replace(request.message, task_id=task_id, context_id=context_id))
             now = self._world.clock()
             begun = task.begin(
@@ -92,12 +91,7 @@ class Sending:
                 deadline=_deadline(now, call),
                 push=_has_config(request),
             )
-            if self._is_queued(sent):
-                return self._enqueue(None, begun, sent, call)
-            if not self._agent.read_only:
-                return self._claim(None, begun, sent, call)
-            outcome = outcome or self._runner.fold(None, begun, _question(sent), call.seconds_left)
-            return self._keep(None, begun, outcome, sent)
+            return self._take_turn(None, begun, sent, call, folded)
 
         task_id = first_id(call.owner, key) if self._window else self._world.new_id()
         try:
@@ -166,12 +160,12 @@ class Sending:
         raise TaskNotFoundError
 
     def _take_turn(
-        self, previous: Head, begun: Head, request: SendMessageRequest, call: Call, folded: dict[int, Outcome]
+        self, previous: Head | None, begun: Head, request: SendMessageRequest, call: Call, folded: dict[int, Outcome]
     ) -> SendMessageResponse:
-        """Take the next turn of a task.
+        """Take the next turn of a task, or the first of a new one.
 
-        `folded` keeps what a read-only agent made of it, by the turn before it: while that is the newest, the same
-        serves again.
+        `folded` keeps what a read-only agent made of a turn, by its number: who loses a race to a change that began
+        no other turn need not run it again.
 
         Raises:
             ConflictError: the task is no longer at `previous`, and an acting agent has not run.
@@ -180,9 +174,9 @@ class Sending:
             return self._enqueue(previous, begun, request, call)
         if not self._agent.read_only:
             return self._claim(previous, begun, request, call)
-        if previous.turn not in folded:
-            folded[previous.turn] = self._runner.fold(previous, begun, _question(request), call.seconds_left)
-        return self._keep(previous, begun, folded[previous.turn], request)
+        if begun.turn not in folded:
+            folded[begun.turn] = self._runner.fold(previous, begun, _question(request), call.seconds_left)
+        return self._keep(previous, begun, folded[begun.turn], request)
 
     def _is_queued(self, request: SendMessageRequest) -> bool:
         return self._agent.background or request.configuration.return_immediately
